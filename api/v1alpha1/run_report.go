@@ -28,6 +28,10 @@ type RunReport struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	Unacknowledged []string `json:"unacknowledged,omitempty"`
+	// fixedInTime counts the broken rules that the watchdog saw between checkpoints, to warn the agent, and that were fixed before a checkpoint saw them.
+	// It counts by rule and path and over all attempts, and it is all that is left of them. A command is warned by lines and has no such count.
+	// +optional
+	FixedInTime int64 `json:"fixedInTime,omitempty"`
 	// paceLevel: Primary, Alternate, Contingent or Emergency.
 	// +optional
 	// +kubebuilder:validation:Enum=Primary;Alternate;Contingent;Emergency

@@ -120,6 +120,10 @@ func TestAModelIsWarnedBeforeACheckpoint(t *testing.T) {
 	k.hears("[SUPERVISOR] Checkpoint login-2 found 1 broken rule")
 	w.signal("end")
 	wantFinal(t, run.finish(), protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
+	// The one of login-2 was not fixed in time.
+	if c := w.intake.Status().Conversation; c == nil || c.FixedInTime != 1 {
+		t.Errorf("reported: %+v", c)
+	}
 }
 
 // TestWhatWasPutBackIsToldToTheModel: under Shadow, with the paths that went and what they broke. Work that is done again is delivered.

@@ -36,6 +36,8 @@ type Conversation struct {
 	// ToolFailures of this task, and those in a row at its end.
 	ToolFailures       int64 `json:"toolFailures,omitempty"`
 	ToolFailuresInARow int64 `json:"toolFailuresInARow,omitempty"`
+	// FixedInTime are the broken rules that the agent was to be warned of, and that were fixed before a checkpoint saw them, since the Feature began.
+	FixedInTime int64 `json:"fixedInTime,omitempty"`
 }
 
 // Levels of health, and of how far the work has fallen off its plan.

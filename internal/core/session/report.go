@@ -60,15 +60,15 @@ func (s *State) wrong() string {
 	return strings.Join(all, " ")
 }
 
-// Conversation as it is reported; nil before there is one, and while nothing is wrong with an agent that asks no model.
+// Conversation as it is reported; nil before there is one, and while there is nothing to say of an agent that asks no model.
 func (s *State) Conversation(f Facts) *protocol.Conversation {
-	if s.Turns == 0 && len(s.Anomalies.Episodes) == 0 {
+	if s.Turns == 0 && len(s.Anomalies.Episodes) == 0 && s.Board.Heeded == 0 {
 		return nil
 	}
 	c := &protocol.Conversation{
 		Turn: s.Turns, Tool: s.Seen.Tool, Step: s.Seen.Step, Iterations: s.Seen.Iterations, FilesRead: int64(len(s.Seen.Files)),
 		Model: s.Seen.Model, ContextTokens: s.Seen.Tokens, Window: s.Seen.Window, ToolFailures: s.Seen.Failures, ToolFailuresInARow: s.Seen.InARow,
-		Pace: protocol.PacePrimary, Awaits: s.Anomalies.Awaits(f.Terms.Rules.Rules, f.Now),
+		FixedInTime: s.Board.Heeded, Pace: protocol.PacePrimary, Awaits: s.Anomalies.Awaits(f.Terms.Rules.Rules, f.Now),
 	}
 	if grown := s.Seen.Tokens - s.Seen.TokensBefore; grown > 0 && s.Seen.Window > s.Seen.Tokens {
 		c.ContextTurns = (s.Seen.Window - s.Seen.Tokens) / grown

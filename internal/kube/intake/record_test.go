@@ -81,13 +81,13 @@ func TestAReportSaysLess(t *testing.T) {
 		return protocol.StatusReport{State: protocol.StateActive, WorkspaceReady: true, AgentRunning: true, Conversation: c}
 	}
 	for i, c := range []*protocol.Conversation{
-		{Turn: 3, Tool: "Read", Iterations: 2, FilesRead: 1, TurnsSinceProgress: 1, ContextTurns: 9, Model: "large", ContextTokens: 10, Window: 100, ToolFailures: 1, ToolFailuresInARow: 1},
+		{Turn: 3, Tool: "Read", Iterations: 2, FilesRead: 1, TurnsSinceProgress: 1, ContextTurns: 9, Model: "large", ContextTokens: 10, Window: 100, ToolFailures: 1, ToolFailuresInARow: 1, FixedInTime: 2},
 		{Turn: 4}, {Turn: 5, Tool: "Read", Iterations: 1},
 	} {
 		var ack protocol.ReportAck
 		r.post(t, login.Token, reports.New(1, int64(i+1), status(c))).decode(t, &ack)
 		got := read(t, login.Feature).Status.Run
-		if got.Turn != c.Turn || (got.Report.Environment != nil) != (c.Model != "") || (got.Report.Activity != nil) != (c.Tool != "") {
+		if got.Turn != c.Turn || (got.Report.Environment != nil) != (c.Model != "") || (got.Report.Activity != nil) != (c.Tool != "") || got.Report.FixedInTime != c.FixedInTime {
 			t.Errorf("%+v is reported as turn %d, %+v", c, got.Turn, got.Report)
 		}
 	}

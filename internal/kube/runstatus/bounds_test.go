@@ -39,7 +39,7 @@ func TestNoRunIsRefused(t *testing.T) {
 		status.Conversation = &protocol.Conversation{
 			Turn: big.Draw(t, "turn"), Anomalies: []protocol.Anomaly{{Type: v1alpha1.ConditionAgentStalled, Turn: big.Draw(t, "since"), Since: at, Message: text.Draw(t, "evidence")}},
 			Pace: protocol.PaceEmergency, Health: protocol.HealthCritical, Tool: text.Draw(t, "tool"), Iterations: big.Draw(t, "iterations"), Model: text.Draw(t, "model"),
-			ContextTokens: big.Draw(t, "tokens"), Window: big.Draw(t, "window"), ContextTurns: big.Draw(t, "turns"), ToolFailures: big.Draw(t, "failures"),
+			ContextTokens: big.Draw(t, "tokens"), Window: big.Draw(t, "window"), ContextTurns: big.Draw(t, "turns"), ToolFailures: big.Draw(t, "failures"), FixedInTime: big.Draw(t, "fixed"),
 		}
 		said := text.Draw(t, "said")
 		for n := range rapid.SampledFrom([]int{0, 1, protocol.MaxDirectives}).Draw(t, "directives") {

@@ -21,7 +21,7 @@ func validateConversation(c *protocol.Conversation) error {
 	if c == nil {
 		return nil
 	}
-	for _, n := range []int64{c.Turn, c.Iterations, c.FilesRead, c.TurnsSinceProgress, c.ContextTurns, c.ContextTokens, c.Window, c.ToolFailures, c.ToolFailuresInARow} {
+	for _, n := range []int64{c.Turn, c.Iterations, c.FilesRead, c.TurnsSinceProgress, c.ContextTurns, c.ContextTokens, c.Window, c.ToolFailures, c.ToolFailuresInARow, c.FixedInTime} {
 		if n < 0 {
 			return errors.New("status.conversation has a negative number")
 		}
@@ -62,7 +62,7 @@ func applyConversation(run *v1alpha1.RunStatus, c *protocol.Conversation) {
 	if r.Health = cmp.Or(c.Health, r.Health); r.Health == protocol.HealthNominal && len(r.Problems) > 0 {
 		r.Health = protocol.HealthDegraded
 	}
-	r.PaceLevel = c.Pace
+	r.PaceLevel, r.FixedInTime = c.Pace, c.FixedInTime
 	e := v1alpha1.SaluteEnvironment{
 		Model: Clean(c.Model, maxModel), ContextTokens: c.ContextTokens, ContextTokensMax: c.Window, ToolFailures: c.ToolFailures, ToolFailuresInARow: c.ToolFailuresInARow,
 	}
@@ -101,6 +101,7 @@ func boundConversation(run *v1alpha1.RunStatus) {
 	if r == nil {
 		return
 	}
+	r.FixedInTime = min(r.FixedInTime, maxNumber)
 	if a := r.Activity; a != nil {
 		a.Tool, a.Step, a.WaitsFor, a.Iterations = clip.Runes(a.Tool, maxName), clip.Runes(a.Step, maxPlace), clip.Runes(a.WaitsFor, maxPlace), min(a.Iterations, maxNumber)
 	}

@@ -92,14 +92,14 @@ func TestFold(t *testing.T) {
 			reports: []protocol.Report{
 				reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, Problems: []string{"slow"}, Role: "dba", Runtime: "codex", Contracts: []string{"openapi"}, FilesModified: 4, Directory: "web", Conversation: &protocol.Conversation{
 					Turn: 7, Health: protocol.HealthNominal, Pace: protocol.PaceAlternate, Tool: "Read", Step: "web/\na.html", Iterations: 3, Awaits: "the background command \"m\u202eake\"", FilesRead: 2, TurnsSinceProgress: 4, ContextTurns: 20,
-					Model: "large", ContextTokens: 50, Window: 200, ToolFailures: 9, ToolFailuresInARow: 1,
+					Model: "large", ContextTokens: 50, Window: 200, ToolFailures: 9, ToolFailuresInARow: 1, FixedInTime: 3,
 					Anomalies: []protocol.Anomaly{{Type: v1alpha1.ConditionAgentLooping, Turn: 5, Since: at(1).Time, Message: "the same\ncall", Cause: protocol.CauseProvider}},
 				}}),
 			},
 			want: v1alpha1.RunStatus{
 				Epoch: 1, Sequence: 1, Turn: 7, Anomalies: []v1alpha1.Anomaly{{Type: v1alpha1.ConditionAgentLooping, Turn: 5, Since: at(1), Message: "the same call", Cause: protocol.CauseProvider}},
 				Report: &v1alpha1.RunReport{
-					State: "Active", ReportedAt: at(1), Health: "Degraded", Problems: []string{"slow"}, PaceLevel: "Alternate",
+					State: "Active", ReportedAt: at(1), Health: "Degraded", Problems: []string{"slow"}, PaceLevel: "Alternate", FixedInTime: 3,
 					Activity: &v1alpha1.SaluteActivity{Tool: "Read", Step: "web/ a.html", Iterations: 3, WaitsFor: "the background command \"m\ufffdake\""}, Unit: &v1alpha1.SaluteUnit{Role: "dba", Runtime: "codex"},
 					Location:    &v1alpha1.SaluteLocation{Directory: "web", FilesModified: 4, FilesRead: 2, Contracts: []string{"openapi"}},
 					Time:        &v1alpha1.SaluteTime{TurnsSinceProgress: 4, ContextTurnsRemaining: 20},

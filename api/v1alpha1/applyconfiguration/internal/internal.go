@@ -1720,6 +1720,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: environment
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteEnvironment
+    - name: fixedInTime
+      type:
+        scalar: numeric
     - name: head
       type:
         scalar: string

@@ -76,6 +76,33 @@ func TestTheBoardIsTold(t *testing.T) {
 	})
 }
 
+// TestWhatIsFixedInTimeIsCounted: for people, whoever the agent is and whether it asks a model.
+func TestWhatIsFixedInTimeIsCounted(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		p := newPerson(t, a)
+		warn := func(broken ...judge.Violation) {
+			p.service.Post(func(b *notice.Board) bool { return b.Warn(broken, true) })
+		}
+		warn(judge.Violation{Rule: "areas", Path: "a.md", Severity: policy.Error}, judge.Violation{Rule: "areas", Path: "b.md", Severity: policy.Error})
+		if c := p.service.Conversation(); c != nil {
+			t.Fatalf("nothing is fixed, and nothing was said: %+v", c)
+		}
+		warn()
+		if c := p.service.Conversation(); c == nil || c.FixedInTime != 2 {
+			t.Fatalf("without a request: %+v", c)
+		}
+		p.works()
+		p.service.Anew()
+		if c := p.service.Conversation(); c == nil || c.FixedInTime != 2 {
+			t.Fatalf("of another agent: %+v", c)
+		}
+		p.restart()
+		if c := p.service.Conversation(); c == nil || c.FixedInTime != 2 {
+			t.Fatalf("after a restart: %+v", c)
+		}
+	})
+}
+
 // TestTheBoardIsToldByTools to an agent that asks no model, once.
 func TestTheBoardIsToldByTools(t *testing.T) {
 	each(t, func(t *testing.T, a *agent) {

@@ -23,6 +23,9 @@ type RunReportApplyConfiguration struct {
 	// unacknowledged are the broken rules of severity Critical that the agent has not acknowledged, though it was told to twice: the rule and the
 	// Checkpoint that found it. Nothing follows from it.
 	Unacknowledged []string `json:"unacknowledged,omitempty"`
+	// fixedInTime counts the broken rules that the watchdog saw between checkpoints, to warn the agent, and that were fixed before a checkpoint saw them.
+	// It counts by rule and path and over all attempts, and it is all that is left of them. A command is warned by lines and has no such count.
+	FixedInTime *int64 `json:"fixedInTime,omitempty"`
 	// paceLevel: Primary, Alternate, Contingent or Emergency.
 	PaceLevel *string `json:"paceLevel,omitempty"`
 	// progress in the plan, for people ("2/5 tasks").
@@ -90,6 +93,14 @@ func (b *RunReportApplyConfiguration) WithUnacknowledged(values ...string) *RunR
 	for i := range values {
 		b.Unacknowledged = append(b.Unacknowledged, values[i])
 	}
+	return b
+}
+
+// WithFixedInTime sets the FixedInTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FixedInTime field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithFixedInTime(value int64) *RunReportApplyConfiguration {
+	b.FixedInTime = &value
 	return b
 }
 
