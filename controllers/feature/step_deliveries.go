@@ -44,9 +44,9 @@ func deliveredTo(o client.Object) []string {
 }
 
 // lookAtDeliveries finds what others of the project have delivered while this Feature was at work, from the cache: what it does not show yet
-// wakes this Feature when it does.
+// wakes this Feature when it does. A Feature whose watchdog has said its last word has no agent to tell; another attempt of it looks again.
 func (r observer) lookAtDeliveries(ctx context.Context, s *scope) error {
-	if !s.active() || s.effective.Concurrency.Deliveries == policy.DeliveriesOff {
+	if !s.active() || ended(s.feature) || s.effective.Concurrency.Deliveries == policy.DeliveriesOff {
 		return nil
 	}
 	began, repository := s.now, locks.Repository(s.feature.Spec.Repository.URL)
@@ -69,15 +69,29 @@ func (r observer) lookAtDeliveries(ctx context.Context, s *scope) error {
 // deliveriesPause gathers the deliveries of a project: each one concerns all that are at work, and each of these would write its status for each.
 const deliveriesPause = 5 * time.Second
 
-// delivered wakes the Features of a project that are at work a little after one of it has delivered.
+// ended tells whether the watchdog of a Feature's attempt has said its last word.
+func ended(f *v1alpha1.Feature) bool {
+	run := f.Status.Run
+	return run != nil && run.Final != nil && run.Final.Epoch == f.Status.Attempt
+}
+
+// delivered wakes the Features of a project that are at work on the same repository a little after one of it has delivered. Those that the delivery does
+// not concern find nothing new, and are not written.
 func (r waker) delivered() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if len(deliveredTo(e.ObjectOld)) == len(deliveredTo(e.ObjectNew)) {
 				return
 			}
-			for _, request := range r.in(ctx, e.ObjectNew.GetNamespace(), stateActive) {
-				queue.AddAfter(request, deliveriesPause)
+			f, ok := e.ObjectNew.(*v1alpha1.Feature)
+			if !ok {
+				return
+			}
+			repository, atWork := locks.Repository(f.Spec.Repository.URL), r.find(ctx, f.Namespace, indexState, stateActive)
+			for i := range atWork {
+				if g := &atWork[i]; !ended(g) && locks.Repository(g.Spec.Repository.URL) == repository {
+					queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(g)}, deliveriesPause)
+				}
 			}
 		},
 	}
