@@ -74,7 +74,7 @@ func (s *scanner) count(at place, name string, sig signature, held int64) {
 	switch {
 	case sig.isDir():
 		if s.tally {
-			s.countDir(at.dir, name, at.depth+1)
+			s.countDir(at, name)
 		}
 		return
 	case sig.isRegular():
@@ -84,28 +84,46 @@ func (s *scanner) count(at place, name string, sig signature, held int64) {
 	s.counted.Add(1)
 }
 
+// maxUnkept bounds the directories of one level that are counted where the level is not kept open: their names are kept instead.
+const maxUnkept = 256
+
 // countDir counts what is below a directory, as it comes: nothing of it is kept, and more than the limit is not counted.
-func (s *scanner) countDir(parent dir, name string, depth int) {
-	d, err := parent.sub(name)
+func (s *scanner) countDir(parent place, name string) {
+	d, err := s.open(parent, name, dir.sub)
 	if err != nil {
 		return
 	}
-	defer d.close()
-	if depth >= maxDepth {
+	at := place{dir: d, prefix: parent.prefix + name + "/", depth: parent.depth + 1}
+	defer func() { at.dir.close() }()
+	if at.depth >= maxDepth {
 		return
 	}
+	kept := s.room()
+	defer s.release(kept)
+	var below []string
 	// The buffers of deeper levels are free while a name of this one is looked at. What fails is not counted.
-	_ = d.names(s.level(depth).room(), func(name []byte) error {
+	_ = d.names(s.level(at.depth).room(), func(name []byte) error {
 		if s.counted.Load() > s.countLimit {
 			return errTooMany
 		}
-		if sig, held, err := statName(d, &name[0]); err == nil {
-			below := ""
-			if sig.isDir() {
-				below = string(name)
-			}
-			s.count(place{dir: d, depth: depth}, below, sig, held)
+		sig, held, err := statName(d, &name[0])
+		switch {
+		case err != nil:
+		case !sig.isDir():
+			s.count(at, "", sig, held)
+		case kept:
+			s.count(at, string(name), sig, held)
+		case len(below) < maxUnkept:
+			below = append(below, string(name))
 		}
 		return nil
 	})
+	if kept {
+		return
+	}
+	at.dir.close()
+	at.dir = noDir
+	for _, name := range below {
+		s.countDir(at, name)
+	}
 }

@@ -92,6 +92,41 @@ func sum(a, b judge.Workspace) judge.Workspace {
 	return judge.Workspace{Files: a.Files + b.Files, Bytes: a.Bytes + b.Bytes}
 }
 
+// keep decides whether a directory stays open while what is below it is visited, and closes it if not. All readers together
+// keep maxKept: deep trees would otherwise take a descriptor for each level and reader.
+func (s *scanner) keep(at *place) (kept bool) {
+	if kept = s.room(); !kept {
+		at.dir.close()
+		at.dir = noDir
+	}
+	return kept
+}
+
+// room says whether one more directory may be kept open, and counts it.
+func (s *scanner) room() bool {
+	if s.kept.Add(1) <= maxKept {
+		return true
+	}
+	s.kept.Add(-1)
+	return false
+}
+
+// release makes room for another directory.
+func (s *scanner) release(kept bool) {
+	if kept {
+		s.kept.Add(-1)
+	}
+}
+
+// open a directory of a place: from the place, or by its whole path where the place is not open any more. No link is followed
+// either way.
+func (s *scanner) open(at place, name string, open func(parent dir, path string) (dir, error)) (dir, error) {
+	if at.dir == noDir {
+		return open(s.root, at.prefix+name)
+	}
+	return open(at.dir, name)
+}
+
 // enter visits one directory of a listing.
 func (s *scanner) enter(at place, list *listing, index int) error {
 	n := &list.nodes[index]
@@ -100,7 +135,7 @@ func (s *scanner) enter(at place, list *listing, index int) error {
 		open = openGranted
 	}
 	path := at.prefix + n.name
-	d, err := open(at.dir, n.name)
+	d, err := s.open(at, n.name, open)
 	if err == nil {
 		below := place{dir: d, prefix: path + "/", depth: at.depth + 1}
 		if base := at.base.Child(n.name); base != nil {
@@ -108,7 +143,6 @@ func (s *scanner) enter(at place, list *listing, index int) error {
 		}
 		var sub *folder
 		sub, err = s.visit(below, n.sub)
-		d.close()
 		switch {
 		case err == nil:
 			n.sub = sub

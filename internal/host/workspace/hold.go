@@ -336,8 +336,8 @@ func (c *capture) relookFolder(s *scanner, path string, names []string) error {
 		s.trouble(path, err)
 		return nil
 	}
-	defer d.close()
 	at.dir = d
+	defer func() { at.dir.close() }()
 	list := s.level(at.depth)
 	list.reset()
 	slices.Sort(names)
@@ -345,7 +345,7 @@ func (c *capture) relookFolder(s *scanner, path string, names []string) error {
 		list.add([]byte(name))
 	}
 	list.look(d)
-	result, err := s.compare(at, known, list, false)
+	result, err := s.compare(&at, known, list, false)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ func openRoot(path string) (dir, error) {
 }
 
 func (d dir) close() {
+	if d == noDir {
+		return
+	}
 	// Nothing is written through a directory's descriptor, so there is nothing to lose.
 	_ = unix.Close(d.fd)
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -21,8 +22,11 @@ import (
 const (
 	// gitDir at the root is the agent's own repository: counted, never captured.
 	gitDir = ".git"
-	// maxDepth bounds how deep a scan goes: each level holds a descriptor. Source trees have some 20 levels.
+	// maxDepth bounds how deep a scan goes. Source trees have some 20 levels.
 	maxDepth = 256
+	// maxKept bounds the directories that all readers of a scan keep open while they are below them: the other half of what a watchdog may have open is for
+	// the rest of it. Each reader has one more open, which it reads.
+	maxKept = protocol.WatchdogDescriptors / 2
 	// maxPath is the longest path that a call of the kernel takes, without its NUL.
 	maxPath = 4095
 	// averagePath is how many bytes a path may have on average: all paths together may have so many for each entry that may
@@ -66,6 +70,8 @@ type survey struct {
 
 	// entries that were visited, pathBytes of them, counted are files of other.
 	entries, pathBytes, counted atomic.Int64
+	// kept is how many directories are held open by who is below them.
+	kept atomic.Int64
 	// hands has room for every scanner that may help.
 	hands chan struct{}
 	mu    sync.Mutex
@@ -104,6 +110,7 @@ const (
 
 // place is where in the tree a scan is.
 type place struct {
+	// dir is noDir where the directory is not open any more.
 	dir dir
 	// prefix is the directory's path with its '/'; empty for the root.
 	prefix string
@@ -127,7 +134,6 @@ func (s *scanner) scan(known *folder, base *objects.Tree) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer d.close()
 	result, err := s.visit(place{dir: d, base: base}, known)
 	switch {
 	case errors.Is(err, errTooMany):
@@ -150,8 +156,9 @@ func tooDeep(path string) bool {
 	return strings.Count(path, "/")+1 >= maxDepth || len(path) > maxPath
 }
 
-// visit scans one directory and everything below it.
+// visit scans one directory, which it closes, and everything below it.
 func (s *scanner) visit(at place, known *folder) (*folder, error) {
+	defer func() { at.dir.close() }()
 	if s.ctx.Err() != nil {
 		return nil, context.Cause(s.ctx)
 	}
@@ -181,7 +188,7 @@ func (s *scanner) visit(at place, known *folder) (*folder, error) {
 			return nil, errDenied
 		}
 	}
-	return s.compare(at, known, list, true)
+	return s.compare(&at, known, list, true)
 }
 
 // level gives the listing for a depth; deeper directories are read while those above are still in use.
@@ -193,9 +200,10 @@ func (s *scanner) level(depth int) *listing {
 }
 
 // compare goes through a listing side by side with what is known of the directory. If the listing is not the whole
-// directory, what is known of other names stays. The result is known itself as long as nothing differs.
-func (s *scanner) compare(at place, known *folder, list *listing, whole bool) (*folder, error) {
-	if err := s.classify(at, known, list); err != nil {
+// directory, what is known of other names stays. The result is known itself as long as nothing differs. The directory is
+// closed once it is not needed any more.
+func (s *scanner) compare(at *place, known *folder, list *listing, whole bool) (*folder, error) {
+	if err := s.classify(*at, known, list); err != nil {
 		return nil, err
 	}
 	var before []node
@@ -214,13 +222,18 @@ func (s *scanner) compare(at place, known *folder, list *listing, whole bool) (*
 			old = &before[0]
 			before = before[1:]
 		}
-		s.step(at, list, e, old)
+		s.step(*at, list, e, old)
 	}
 	for i := range before {
 		s.pass(at.prefix, &before[i], list, whole)
 	}
-	if err := s.descend(at, list); err != nil {
-		return nil, err
+	if len(list.below) > 0 {
+		kept := s.keep(at)
+		err := s.descend(*at, list)
+		s.release(kept)
+		if err != nil {
+			return nil, err
+		}
 	}
 	return settle(known, list.nodes, s.owner), nil
 }
