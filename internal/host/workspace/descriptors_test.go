@@ -40,7 +40,7 @@ func TestDeepTreesTakeFewDescriptors(t *testing.T) {
 				put(t, b.root, path, content)
 			}
 			var s workspace.Snapshot
-			for range 3 {
+			for range 2 {
 				e := b.open()
 				peak := highest(t, func() {
 					var err error
@@ -62,6 +62,39 @@ func TestDeepTreesTakeFewDescriptors(t *testing.T) {
 				t.Errorf("%d changes, and %d files were written", len(s.Changes), want)
 			}
 		})
+	}
+}
+
+// TestRestoresOfDeepTreesTakeFewDescriptors, also with a writer for each chain.
+func TestRestoresOfDeepTreesTakeFewDescriptors(t *testing.T) {
+	const chains, levels = 12, 200
+	before := runtime.GOMAXPROCS(chains)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+	files := shop()
+	for i := range chains {
+		chain := fmt.Sprintf("chain%02d/", i) + strings.Repeat("d/", levels-1)
+		for n := range 20 {
+			files[chain+fmt.Sprintf("file%02d.txt", n)] = "of the base"
+			files[fmt.Sprintf("chain%02d/d/d/d/%02d.txt", i, n)] = "of the base, up again"
+		}
+	}
+	b := newBench(t, files)
+	for i := range chains {
+		if err := os.RemoveAll(filepath.Join(b.root, fmt.Sprintf("chain%02d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := b.open()
+	peak := highest(t, func() {
+		if _, err := e.Restore(t.Context(), b.base); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if t.Logf("%d descriptors", peak); peak >= protocol.WatchdogDescriptors {
+		t.Fatalf("%d descriptors are open, and it may be %d", peak, protocol.WatchdogDescriptors)
 	}
 }
 

@@ -5,13 +5,16 @@ package workspace
 
 import "strings"
 
+// maxRungs of a ladder are open, those at its upper end: paths that come in order seldom go down further at once.
+const maxRungs = 8
+
 // ladder holds the directories from the root to where was worked last, so that paths which come in order are not walked
 // from the root each time.
 type ladder struct {
 	root dir
 	// open opens one directory of another.
 	open func(parent dir, name string) (dir, error)
-	// path is where the ladder stands, names and dirs are its rungs.
+	// path is where the ladder stands, names and dirs are its rungs. The last rung is open, and those further down are noDir.
 	path  string
 	names []string
 	dirs  []dir
@@ -32,16 +35,36 @@ func (l *ladder) to(path string) (dir, string, error) {
 	for same < len(want) && same < len(l.names) && want[same] == l.names[same] {
 		same++
 	}
-	l.drop(same)
+	if err := l.back(same); err != nil {
+		return noDir, "", err
+	}
 	for _, next := range want[same:] {
 		d, err := l.open(l.top(), next)
 		if err != nil {
 			return noDir, "", err
 		}
 		l.names, l.dirs = append(l.names, next), append(l.dirs, d)
+		if far := len(l.dirs) - 1 - maxRungs; far >= 0 {
+			l.dirs[far].close()
+			l.dirs[far] = noDir
+		}
 		l.path = strings.Join(l.names, "/")
 	}
 	return l.top(), name, nil
+}
+
+// back to so many rungs. Where the last of them is not open any more, its path is walked again.
+func (l *ladder) back(rungs int) error {
+	if l.drop(rungs); rungs == 0 || l.top() != noDir {
+		return nil
+	}
+	d, err := l.root.sub(l.path)
+	if err != nil {
+		l.drop(0)
+		return err
+	}
+	l.dirs[rungs-1] = d
+	return nil
 }
 
 func (l *ladder) top() dir {
