@@ -84,8 +84,9 @@ func Concern(known []Notice, found []Delivery, w Work) []Notice {
 func (w Work) notice(touching *judge.Touching, d Delivery) (Notice, bool) {
 	n := Notice{Feature: d.Feature, Branch: d.Branch, Commit: d.Commit, At: d.At}
 	var touched []string
-	compared, all := true, true
+	compared := true
 	for _, c := range w.Contracts {
+		var all bool
 		_, touched, all = touching.Matching(c.Paths, d.Paths)
 		if compared = compared && all; len(touched) > 0 {
 			n.Touches = "contract " + c.Name
@@ -94,6 +95,7 @@ func (w Work) notice(touching *judge.Touching, d Delivery) (Notice, bool) {
 	}
 	if len(touched) == 0 {
 		var pattern string
+		var all bool
 		pattern, touched, all = touching.Plan(w.Plan, d.Paths)
 		if compared = compared && all; len(touched) > 0 {
 			n.Touches = "everything, since the plan names no areas"

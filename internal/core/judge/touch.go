@@ -23,7 +23,7 @@ func (t *Touching) Plan(p Plan, paths []string) (pattern string, touched []strin
 	touched, all = paths, true
 	for _, bound := range p.bounds() {
 		if len(bound) > 0 {
-			compared := false
+			var compared bool
 			pattern, touched, compared = t.Matching(bound, touched)
 			all = all && compared
 		}

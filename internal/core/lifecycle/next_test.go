@@ -671,7 +671,7 @@ func TestAFailedFeatureThatIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestRunningTime is that of agents, without their waits. An attempt that ends while it waits waits no more.
+// TestRunningTime is that of agents, without their waits. One that ends during a wait has the wait behind it.
 func TestRunningTime(t *testing.T) {
 	o := running()
 	o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeStopped}

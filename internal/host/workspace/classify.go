@@ -108,7 +108,7 @@ func (s *scanner) countDir(parent place, name string) {
 		}
 		sig, held, err := statName(d, &name[0])
 		switch {
-		case err != nil:
+		case err != nil: // it is gone, or nobody can look at it
 		case !sig.isDir():
 			s.count(at, "", sig, held)
 		case kept:
@@ -116,7 +116,7 @@ func (s *scanner) countDir(parent place, name string) {
 		case len(below) < maxUnkept:
 			below = append(below, string(name))
 		}
-		return nil
+		return nil //nolint:nilerr // what cannot be looked at is not counted
 	})
 	if kept {
 		return

@@ -5,13 +5,13 @@ package steer
 
 import (
 	"fmt"
-	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"strings"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 )
 
 // untilBare fails until the model has no tools. The model answers that turn in words.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 )
