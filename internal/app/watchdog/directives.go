@@ -27,14 +27,13 @@ type lines struct {
 	busy atomic.Bool
 }
 
-// direct follows directives that came, or that finished tasks have made older, and writes what is new to the standard input of an agent that
-// takes lines there and has called no model, by which it would be told. Each process is written to once, also where the watchdog begins anew.
+// direct writes directives that are new to the standard input of an agent that takes lines there and has called no model, by which it would be
+// told. Each process is written to once, also where the watchdog begins anew.
 func (x *lines) direct(ctx context.Context, l *loop) {
 	s := l.services.directives
-	s.Follow(l.latest)
 	j := l.attempt.journal.State()
 	task := l.state.AtWork()
-	if l.agent == nil || task == "" || !l.state.Agent.Running || j.Tasks[task].Start == 0 || x.busy.Load() || l.steering.Talks() || !takesLines(l.attempt.options.adapter(l.latest.Agent.Runtime)) {
+	if l.agent == nil || l.early != nil || task == "" || !l.state.Agent.Running || j.Tasks[task].Start == 0 || x.busy.Load() || l.steering.Talks() || !takesLines(l.attempt.options.adapter(l.latest.Agent.Runtime)) {
 		return
 	}
 	process := fmt.Sprintf("%d/%d", j.Epoch, j.Tasks[task].Start)

@@ -91,7 +91,7 @@ func (l *loop) patch(a supervise.Action) act {
 	o, call := l.occasion(a), l.queue.Take()
 	var result tools.PatchResult
 	var failure error
-	l.after = func() { l.queue.Finish(result, failure) }
+	l.answer = func() { l.queue.Finish(result, failure) }
 	return func(ctx context.Context) (event supervise.Event, err error) {
 		if call == nil {
 			return supervise.Aborted{}, nil

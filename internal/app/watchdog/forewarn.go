@@ -42,16 +42,16 @@ func (w *warnings) changed(now time.Time) {
 
 // forewarn warns the agent when a watched write breaks a rule by its path alone, so that it need not wait for a checkpoint
 // to learn so. It decides nothing: the checkpoint does.
-func (l *loop) forewarn(ctx context.Context) {
+func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, error) {
 	now := l.now()
 	l.warnings.due, l.warnings.last = nil, now
 	if l.services.workspace.Engine() == nil || !worthWarning(l.state, now) {
-		return
+		return nil, nil
 	}
 	written, whole, err := l.services.workspace.Engine().Written(ctx, maxLooked)
 	if err != nil {
 		l.attempt.options.Log.WarnContext(ctx, "Cannot warn the agent", "error", err.Error())
-		return
+		return nil, nil
 	}
 	task := l.state.Current()
 	if task != l.warnings.task {
@@ -61,15 +61,16 @@ func (l *loop) forewarn(ctx context.Context) {
 	broken := slices.DeleteFunc(judge.CheckPlacement(judge.Input{Changes: written, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks}), quietly)
 	if post := l.acts.teller.post; post != nil {
 		post(func(b *notice.Board) bool { return b.Warn(broken, whole) })
-		return
+		return nil, nil
 	}
 	news := slices.DeleteFunc(broken, l.warnings.known)
 	if len(news) == 0 {
-		return
+		return nil, nil
 	}
 	l.warnings.remember(news)
 	n := notice.Ahead(news, now)
 	l.working.Go(func() { l.acts.teller.send(ctx, l.attempt.journal.State().Sequence, n) })
+	return nil, nil
 }
 
 // worthWarning: an agent works, nothing else is under way, and no checkpoint is about to tell it.

@@ -5,7 +5,6 @@ package watchdog
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -53,10 +52,10 @@ type loop struct {
 	backend *toolbackend.Backend
 	queue   *toolbackend.Queue
 
-	// done has the result of the act under way, which cancel calls off; after is done first once it is there.
+	// done has the result of the act under way, which cancel calls off; answer is given first once it is there.
 	done    chan result
 	cancel  context.CancelFunc
-	after   func()
+	answer  func()
 	working sync.WaitGroup
 
 	// early is an exit that was heard before the start was noted.
@@ -65,6 +64,7 @@ type loop struct {
 	// crashed has why a service beside the loop ends the process.
 	crashed chan error
 
+	timer      <-chan time.Time // of wait
 	quiet      <-chan time.Time
 	terminated <-chan struct{}
 	deadline   <-chan time.Time
@@ -108,13 +108,12 @@ func (l *loop) run(ctx context.Context) error {
 		}
 	})
 	l.checkWatcher()
-	l.lines.direct(beside, l)
-	l.apply(beside, l.ordered(*l.attempt.journal.State().Orders))
+	l.after(beside, l.ordered(*l.attempt.journal.State().Orders))
 	if j := l.attempt.journal.State(); j.Finished {
 		l.start(beside, supervise.Action{Kind: supervise.Finish, Final: *j.Final})
 	}
 	for !l.state.Over() {
-		if err := urgent(beside, l); err != nil {
+		if err := l.hurry(beside); err != nil {
 			return err
 		}
 		switch a := supervise.Next(l.state, l.now()); a.Kind {
@@ -134,23 +133,6 @@ func (l *loop) run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// urgent takes what must be known before anything is decided: an answer that ends its task, and what steering wanted before a restart.
-func urgent(ctx context.Context, l *loop) error {
-	select {
-	case r := <-l.accounts.rejected():
-		if err := rejected(ctx, l, r); err != nil {
-			return err
-		}
-	default:
-	}
-	select {
-	case <-wanted(l):
-		return measure(ctx, l)
-	default:
-		return nil
-	}
 }
 
 func (l *loop) now() time.Time { return l.attempt.options.Now() }
@@ -173,13 +155,13 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 // start has an act carried out beside the loop, so that orders and signals are heard meanwhile.
 func (l *loop) start(ctx context.Context, a supervise.Action) {
 	l.state = l.state.Begin(a)
-	l.look()
+	l.after(ctx, nil)
 	if a.Kind == supervise.Start {
 		l.calls.begin()
 	}
 	if a.Kind == supervise.Finish {
-		l.apply(ctx, l.accounts.close(ctx, l.state))
-		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
+		l.after(ctx, l.accounts.close(ctx, l.state))
+		l.after(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
 		last := l.state
 		last.Final = &a.Final
 		l.say(ctx, last)
@@ -192,130 +174,62 @@ func (l *loop) start(ctx context.Context, a supervise.Action) {
 	})
 }
 
-// wait takes one thing that happens, or lets the time come that was asked for.
-func (l *loop) wait(ctx context.Context, until time.Time) error {
-	var timer <-chan time.Time
-	if !until.IsZero() {
-		timer = time.After(until.Sub(l.now()))
-	}
-	select {
-	case <-timer:
-	case done := <-l.done:
-		return l.finished(ctx, done)
-	case err := <-l.crashed:
-		return err
-	case <-l.attempt.orders.changed:
-		return l.hear(ctx)
-	case e, open := <-l.events():
-		if open {
-			err := l.heard(ctx, e)
-			l.lines.direct(ctx, l)
-			return err
-		}
-	case a := <-l.accounts.told():
-		l.apply(ctx, l.accounts.event(ctx, l.state, a))
-	case r := <-l.accounts.rejected():
-		return rejected(ctx, l, r)
-	case <-l.steering.Changed():
-		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation(), Told: l.steering.Told()})
-	case <-wanted(l):
-		return measure(ctx, l)
-	case <-l.steering.Unspoken():
-		speak(ctx, l)
-	case <-l.services.directives.Changed(): // the status says so
-	case c := <-l.backend.Calls():
-		l.queue.Handle(c)
-		l.look()
-	case <-l.wake():
-		l.quiet = time.After(quiet)
-		l.steering.Moved()
-		l.notice(ctx)
-		l.warnings.changed(l.now())
-	case <-l.quiet:
-		l.quiet = nil
-	case <-l.warnings.due:
-		l.forewarn(ctx)
-	case <-l.terminated:
-		l.terminate()
-		l.attempt.options.Log.InfoContext(ctx, "Asked to end")
-		l.apply(ctx, supervise.Terminated{})
-	case <-l.deadline:
-		return errors.New("the pod has to end, and what was under way took too long")
-	}
-	return nil
-}
-
 // finished takes the result of the act that was under way.
-func (l *loop) finished(ctx context.Context, r result) error {
+func (l *loop) finished(ctx context.Context, r result) (supervise.Event, error) {
 	l.cancel()
-	if l.after != nil {
-		l.after()
-		l.after = nil
+	if l.answer != nil {
+		l.answer()
+		l.answer = nil
 	}
 	if r.err != nil {
-		return r.err
+		return nil, r.err
 	}
-	l.apply(ctx, r.event)
+	l.after(ctx, r.event)
 	if e := l.early; e != nil {
 		l.early = nil
 		if _, started := r.event.(supervise.Started); started { // otherwise the runner tells of it when it connects
-			if err := l.exited(ctx, *e); err != nil {
-				return err
+			exited, err := l.exited(ctx, *e)
+			if err != nil {
+				return nil, err
 			}
+			l.after(ctx, exited)
 		}
 	}
-	l.lines.direct(ctx, l)
-	l.notice(ctx)
 	if l.services.repository != nil {
 		l.services.retain.Tidy(ctx)
 	}
-	return nil
+	return l.changed(), nil
 }
 
 // terminate starts the clock of a pod that has to end.
-func (l *loop) terminate() {
+func (l *loop) terminate() supervise.Event {
 	if l.deadline == nil {
 		l.terminated, l.deadline = nil, time.After(leaveWithin)
 		close(l.ending)
 	}
+	return supervise.Terminated{}
 }
 
-// events of the runner; none without an agent.
-func (l *loop) events() <-chan runnerlink.Event {
-	if l.agent == nil {
+// changed counts what has changed in the workspace.
+func (l *loop) changed() supervise.Event {
+	engine := l.services.workspace.Engine()
+	if engine == nil {
 		return nil
 	}
-	return l.agent.Events()
-}
-
-// wake delivers when the workspace changes, but not all the time.
-func (l *loop) wake() <-chan struct{} {
-	if l.services.workspace.Engine() == nil || l.quiet != nil {
-		return nil
-	}
-	return l.services.workspace.Engine().Wake()
-}
-
-// notice counts what has changed in the workspace.
-func (l *loop) notice(ctx context.Context) {
-	if engine := l.services.workspace.Engine(); engine != nil {
-		l.apply(ctx, supervise.Changed{Paths: engine.Changed()})
-	}
+	return supervise.Changed{Paths: engine.Changed()}
 }
 
 // hear takes new orders.
-func (l *loop) hear(ctx context.Context) error {
+func (l *loop) hear(ctx context.Context, _ struct{}) (supervise.Event, error) {
 	o := *l.attempt.orders.get()
 	if err := l.attempt.noteOrders(o); err != nil {
 		if steps.Fatal(err) {
-			return err
+			return nil, err
 		}
 		l.attempt.options.Log.WarnContext(ctx, "Orders are followed, but cannot be journaled", "error", err.Error())
 	}
 	l.latest = o
-	l.lines.direct(ctx, l)
-	l.apply(ctx, l.ordered(o))
-	return nil
+	return l.ordered(o), nil
 }
 
 func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
@@ -330,14 +244,39 @@ func (l *loop) look() {
 	l.state = l.state.Apply(l.queue.See(l.state, l.latest), l.now())
 }
 
-// apply tells the state machine what happened, and keeps the journal's breaker as it is there.
-func (l *loop) apply(ctx context.Context, e supervise.Event) {
-	l.state = l.state.Apply(e, l.now())
+// after does, in this order, what follows each event, nil for one that the state machine is told nothing of: directives are followed before
+// tools may ask for one, and the state is settled before the agent is told anything.
+func (l *loop) after(ctx context.Context, e supervise.Event) {
+	occasion := moves(e)
+	if occasion {
+		l.services.directives.Follow(l.latest)
+	}
+	if e != nil {
+		l.state = l.state.Apply(e, l.now())
+	}
 	l.look()
 	settle(l)
 	l.checkCaptures()
 	speak(ctx, l)
+	if occasion {
+		l.lines.direct(ctx, l)
+	}
 	l.steering.Idle(!l.state.Agent.Running || l.state.Question != nil || l.state.Agent.Frozen)
+	l.noteBreaker(ctx)
+}
+
+// moves says whether directives may have become older, or an agent may take the lines that it did not take before: an act, the runner or orders
+// told of something. Other events come often and change neither; an agent that does not read is not tried again and again.
+func moves(e supervise.Event) bool {
+	switch e.(type) {
+	case nil, supervise.Allowed, supervise.AnswerRejected, supervise.Changed, supervise.Conversed, supervise.Steered:
+		return false
+	}
+	return true
+}
+
+// noteBreaker keeps the journal's breaker as it is.
+func (l *loop) noteBreaker(ctx context.Context) {
 	c := l.state.Checkpoints
 	if c.Breaker == l.attempt.journal.State().Breaker.Open {
 		return

@@ -14,20 +14,12 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
-// wanted says that steering wants something. An agent may be heard before its start is noted: it is waited for.
-func wanted(l *loop) <-chan struct{} {
-	if l.state.Doing == supervise.Start {
-		return nil
-	}
-	return l.steering.Wanted()
-}
-
 // measure takes what steering wants done with the whole run. That the agent goes on, a restart and an end are journaled first: what cannot be ends the process, and
 // the next one is told again.
-func measure(ctx context.Context, l *loop) error {
+func (l *loop) measure(ctx context.Context) (supervise.Event, error) {
 	a := l.steering.Act()
 	if a == nil || l.state.Measure != nil && l.state.Measure.ID == a.ID {
-		return nil
+		return nil, nil
 	}
 	task, name := l.current()
 	m := supervise.Measure{ID: a.ID, Rung: a.Rung, Message: a.Evidence, Until: a.Until}
@@ -36,25 +28,24 @@ func measure(ctx context.Context, l *loop) error {
 	switch {
 	case a.Task == name && before && (task.Start != 0 && a.Rung != policy.RungBlock || task.Ended): // it was done before a crash
 		l.steering.Settle(a.ID, true)
-		return nil
+		return nil, nil
 	case a.Task != name || !task.Begun || task.Ended || task.Done || task.Rejected != "" && !before:
 		log.InfoContext(ctx, "Nothing is done about the anomaly: its agent has ended")
 		l.steering.Settle(a.ID, false)
-		return nil
+		return nil, nil
 	case a.Rung == policy.RungBlock:
 		m.Message = fmt.Sprintf("task %q: %s; everything that the policy's anomalies.ladder allows was tried", name, a.Evidence)
 	}
 	log.WarnContext(ctx, "The anomaly goes on: a measure is taken")
 	if r := journaled(*a, m, name); r != nil && !before {
 		if err := l.attempt.journal.Note(*r); err != nil {
-			return fmt.Errorf("journal what is done about the agent of task %q: %w", name, err)
+			return nil, fmt.Errorf("journal what is done about the agent of task %q: %w", name, err)
 		}
 		if err := l.attempt.options.Probe.After("measure journaled"); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	l.apply(ctx, supervise.Steered{Measure: m})
-	return nil
+	return supervise.Steered{Measure: m}, nil
 }
 
 // noted says that a watchdog has ended after it had journaled the measure.

@@ -17,19 +17,18 @@ import (
 )
 
 // heard takes what the runner tells.
-func (l *loop) heard(ctx context.Context, e runnerlink.Event) error {
+func (l *loop) heard(ctx context.Context, e runnerlink.Event) (supervise.Event, error) {
 	switch {
 	case e.Connected != nil:
 		return l.connected(ctx, *e.Connected)
 	case e.Lost != nil:
 		l.attempt.options.Log.WarnContext(ctx, "Runner disconnected", "error", e.Lost.Error())
-		l.apply(ctx, supervise.Disconnected{})
+		return supervise.Disconnected{}, nil
 	case e.Exited != nil:
 		return l.exited(ctx, *e.Exited)
 	case e.Signal != nil:
 		l.attempt.options.Log.InfoContext(ctx, "The agent's container is asked to end", "signal", e.Signal.Name)
-		l.terminate()
-		l.apply(ctx, supervise.Terminated{})
+		return l.terminate(), nil
 	case e.Understood != nil:
 		u := notice.Understood{Rule: e.Understood.Rule, Checkpoint: e.Understood.Checkpoint, Instead: e.Understood.Instead}
 		if err := l.steering.Understood(u); err != nil {
@@ -37,13 +36,13 @@ func (l *loop) heard(ctx context.Context, e runnerlink.Event) error {
 		}
 	case e.Thawed != nil:
 		l.attempt.options.Log.WarnContext(ctx, "A freeze ended by its limit")
-		l.apply(ctx, supervise.Slipped{})
+		return supervise.Slipped{}, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // connected compares what the runner says with what the journal knows of the current task.
-func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) error {
+func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) (supervise.Event, error) {
 	e := supervise.Connected{Leftovers: h.Running != 0 || h.LastExit != nil, Frozen: h.Frozen}
 	task, known := l.current()
 	switch {
@@ -55,7 +54,7 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) error {
 	case h.LastExit != nil && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
 		again, err := unfinished(ctx, l, h.LastExit.Code)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if again {
 			break
@@ -64,8 +63,7 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) error {
 		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, known, h.LastExit.Code, e.Failure)})
 	}
 	l.attempt.options.Log.InfoContext(ctx, "Runner connected", "running", h.Running, "frozen", h.Frozen)
-	l.apply(ctx, e)
-	return nil
+	return e, nil
 }
 
 // ours says whether an exit is that of the current task: by the number of its start or, when that was not journaled any
@@ -93,30 +91,29 @@ func (l *loop) current() (journal.Task, string) {
 }
 
 // exited takes the end of the agent's process. One that is heard before the start is noted waits for that.
-func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) error {
+func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) (supervise.Event, error) {
 	if l.state.Doing == supervise.Start {
 		l.early = &e
-		return nil
+		return nil, nil
 	}
 	l.attempt.options.Log.InfoContext(ctx, "Agent exited", "start", e.Start, "code", e.Code, "signal", e.Signal)
 	task, name := l.current()
 	stale := task.Start != 0 && task.Start != e.Start || e.Start <= task.Before
 	if !task.Begun || task.Ended || stale {
-		return nil
+		return nil, nil
 	}
 	if err := l.attempt.options.Probe.After("agent exited"); err != nil {
-		return err
+		return nil, err
 	}
 	again, err := unfinished(ctx, l, e.Code)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	failure := l.calls.ended(l.now())
 	if !again {
 		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, name, e.Code, failure)})
 	}
-	l.apply(ctx, supervise.AgentExited{Code: e.Code, Failure: failure})
-	return nil
+	return supervise.AgentExited{Code: e.Code, Failure: failure}, nil
 }
 
 // unfinished says whether an agent that has ended is started again, because it ended with a turn without tools. That is journaled in place of its end.
@@ -126,26 +123,27 @@ func unfinished(ctx context.Context, l *loop, code int) (bool, error) {
 		return false, nil
 	}
 	l.steering.Ended(l.state.Sessions)
-	if err := measure(ctx, l); err != nil {
+	e, err := l.measure(ctx)
+	if err != nil {
 		return false, err
 	}
+	l.after(ctx, e)
 	m := l.state.Measure
 	return m != nil && !m.Over && (m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart), nil
 }
 
 // rejected fails the task at hand because of what a model has answered. What cannot be journaled ends the process: the agent has
 // been told, and a watchdog that starts anew must not take its task for done.
-func rejected(ctx context.Context, l *loop, r modelproxy.Rejection) error {
+func (l *loop) rejected(ctx context.Context, r modelproxy.Rejection) (supervise.Event, error) {
 	task, name := l.current()
 	if !task.Begun || task.Done || r.Task != name {
-		return nil
+		return nil, nil
 	}
 	l.attempt.options.Log.WarnContext(ctx, "The task fails: an answer of its model is not accepted", "task", name, "message", r.Message)
 	if err := l.attempt.journal.Note(journal.Record{TaskRejected: &journal.TaskRejected{Name: name, Message: r.Message}}); err != nil {
-		return fmt.Errorf("journal that task %q has failed: %w", name, err)
+		return nil, fmt.Errorf("journal that task %q has failed: %w", name, err)
 	}
-	l.apply(ctx, supervise.AnswerRejected{Message: r.Message})
-	return nil
+	return supervise.AnswerRejected{Message: r.Message}, nil
 }
 
 // endedOf is the record of an agent that has: by itself, or because the watchdog ended it.
