@@ -96,6 +96,9 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 	}
 	within, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
+	if err := x.teller.writer.flush(within); err != nil {
+		return x.unreachable(ctx, err)
+	}
 	id, started, err := x.agent.Start(within, how)
 	if refused, is := errors.AsType[*runnerlink.RefusedError](err); is {
 		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %s", task, refused.Reason)}, nil
@@ -184,7 +187,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 	if err != nil {
 		e, err := x.missed(ctx, a, err)
 		if m, is := e.(supervise.Missed); is && running {
-			x.teller.failure(ctx, s, m.Fault, x.attempt.options.Now())
+			x.teller.failure(s, m.Fault, x.attempt.options.Now())
 		}
 		return e, err
 	}
@@ -194,7 +197,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 	}
 	if running && !t.Snapshot.Settled {
 		fault := protocol.Fault{Reason: protocol.ReasonCheckpointFailed, Message: supervise.Unsettled(t.Snapshot.Reason)}
-		x.teller.failure(ctx, s, fault, x.attempt.options.Now())
+		x.teller.failure(s, fault, x.attempt.options.Now())
 	}
 	if err := x.services.retain.Shed(ctx, o.Orders); err != nil {
 		return nil, err
@@ -249,7 +252,7 @@ func (x *acts) rollback(ctx context.Context, a supervise.Action, o checkpoint.Oc
 	o.Reason = a.Reason
 	n, refused, err := x.services.checkpoint.RollBack(ctx, o, a.Request)
 	if n != nil && running && !steps.Fatal(err) {
-		x.teller.rollback(ctx, *n, a.Trigger == protocol.TriggerSteering)
+		x.teller.rollback(*n, a.Trigger == protocol.TriggerSteering)
 	}
 	e := supervise.RolledBack{ID: a.Request.ID}
 	switch {

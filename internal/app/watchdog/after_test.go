@@ -82,7 +82,7 @@ func atWork(t *testing.T) *loop {
 // said are the types of the lines that the agent of a loop was sent.
 func said(t *testing.T, l *loop) (all string) {
 	t.Helper()
-	l.working.Wait()
+	l.acts.teller.writer.drain(t.Context())
 	text, err := os.ReadFile(filepath.Join(l.attempt.options.Paths.Trusted, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)

@@ -4,12 +4,10 @@
 package watchdog
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
 
-	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -29,7 +27,7 @@ type lines struct {
 
 // direct writes directives that are new to the standard input of an agent that takes lines there and has called no model, by which it would be
 // told. Each process is written to once, also where the watchdog begins anew.
-func (x *lines) direct(ctx context.Context, l *loop) {
+func (x *lines) direct(l *loop) {
 	s := l.services.directives
 	j := l.attempt.journal.State()
 	task := l.state.AtWork()
@@ -49,21 +47,18 @@ func (x *lines) direct(ctx context.Context, l *loop) {
 		return
 	}
 	x.busy.Store(true)
-	l.working.Go(func() {
-		defer x.busy.Store(false)
-		if !l.acts.teller.directives(ctx, s, due, process) {
+	notices := make([]any, len(due))
+	for i, d := range due {
+		notices[i] = notice.Directed(d)
+	}
+	l.acts.teller.sendAll(0, notices, func(i int, taken bool) { // one that is not taken is written at the next occasion
+		if taken {
+			s.Written([]string{due[i].ID}, process, "it was written to the agent's standard input; whether the agent has read it is not known")
+		} else {
 			x.refused.Add(1)
 		}
-	})
-}
-
-// directives writes each as one line, until the agent does not take one. That one is written at the next occasion.
-func (t *teller) directives(ctx context.Context, s *direct.Service, due []protocol.Directive, process string) (taken bool) {
-	for _, d := range due {
-		if !t.send(ctx, 0, notice.Directed(d)) {
-			return false
+		if !taken || i == len(due)-1 {
+			x.busy.Store(false)
 		}
-		s.Written([]string{d.ID}, process, "it was written to the agent's standard input; whether the agent has read it is not known")
-	}
-	return true
+	})
 }

@@ -69,7 +69,7 @@ func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, erro
 	}
 	l.warnings.remember(news)
 	n := notice.Ahead(news, now)
-	l.working.Go(func() { l.acts.teller.send(ctx, l.attempt.journal.State().Sequence, n) })
+	l.acts.teller.send(l.attempt.journal.State().Sequence, n)
 	return nil, nil
 }
 

@@ -82,7 +82,7 @@ func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loo
 	a := s.attempt
 	l := &loop{attempt: a, services: s, agent: agent, latest: latest, done: make(chan result, 1), crashed: make(chan error, 1), ending: make(chan struct{})}
 	l.acts = &acts{attempt: a, services: s, agent: agent, ending: l.ending,
-		teller: &teller{agent: agent, journal: a.journal, log: a.options.Log}}
+		teller: &teller{writer: newWriter(agent.Input, a.journal, a.options.Log), journal: a.journal, log: a.options.Log}}
 	l.backend, l.queue = toolbackend.New(a.journal, func() (*objects.Tree, error) {
 		_, now, err := s.workspace.Engine().Trees()
 		return now, err
@@ -99,9 +99,11 @@ func (l *loop) run(ctx context.Context) error {
 		stop()
 		l.backend.Close()
 		l.working.Wait()
+		l.acts.teller.writer.drain(beside)
 		l.services.retain.Wait()
 	}()
 	l.terminated = ctx.Done()
+	l.working.Go(func() { l.acts.teller.writer.run(beside) })
 	l.working.Go(func() {
 		if err := l.services.handover.Serve(beside); err != nil {
 			l.crashed <- err
@@ -257,9 +259,9 @@ func (l *loop) after(ctx context.Context, e supervise.Event) {
 	l.look()
 	settle(l)
 	l.checkCaptures()
-	speak(ctx, l)
+	speak(l)
 	if occasion {
-		l.lines.direct(ctx, l)
+		l.lines.direct(l)
 	}
 	l.steering.Idle(!l.state.Agent.Running || l.state.Question != nil || l.state.Agent.Frozen)
 	l.noteBreaker(ctx)

@@ -4,8 +4,6 @@
 package watchdog
 
 import (
-	"context"
-
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/handover"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -48,16 +46,13 @@ func takesLines(adapter runtimes.Adapter) bool {
 	return adapter != nil && adapter.Launch(runtimes.Task{Command: []string{"true"}}).Input == nil
 }
 
-// speak writes what the agent is to be told to its standard input, beside everything else. What it does not take is in the journal and in
+// speak has what the agent is to be told written to its standard input. What it does not take is in the journal and in
 // the log, and is told again when the anomaly lasts.
-func speak(ctx context.Context, l *loop) {
+func speak(l *loop) {
 	w, is := l.steering.Line()
 	if !is || !l.state.Agent.Running || w.Step == l.spoken {
 		return
 	}
 	l.spoken = w.Step
-	l.working.Go(func() {
-		l.acts.teller.send(ctx, 0, notice.Steered(w.Step, w.Anomaly, w.Text, l.now()))
-		l.steering.Said(w.Step)
-	})
+	l.acts.teller.sendAll(0, []any{notice.Steered(w.Step, w.Anomaly, w.Text, l.now())}, func(int, bool) { l.steering.Said(w.Step) })
 }

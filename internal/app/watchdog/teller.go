@@ -17,21 +17,16 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
-const (
-	// tellWithin bounds the runner's answer to a line for the agent.
-	tellWithin = 5 * time.Second
-	// maxUntold bounds the violations that are logged because the agent is not told of them: as many as a Checkpoint lists.
-	maxUntold = 8
-)
+// maxUntold bounds the violations that are logged because the agent is not told of them: as many as a Checkpoint lists.
+const maxUntold = 8
 
-// teller sends the agent notices, and journals that it did. What was told before belongs to the goroutine of the acts; send
+// teller hands the writer notices for the agent. What was told before belongs to the goroutine of the acts; send
 // may be called from any.
 type teller struct {
-	agent   *runnerlink.Runner
+	writer  *writer
 	journal *trusted.Journal
 	log     *slog.Logger
 	// post tells an agent that reads no lines of its work, by its calls of models or tools; nil for one that reads lines.
@@ -61,7 +56,7 @@ func (t *teller) violations(ctx context.Context, feature string, taken checkpoin
 	}
 	if t.post == nil {
 		if due := t.steering.Checked(); len(due) > 0 {
-			t.send(ctx, sequence, notice.Remind(due))
+			t.send(sequence, notice.Remind(due))
 		}
 	}
 	if taken.Intent == nil {
@@ -86,15 +81,15 @@ func (t *teller) violations(ctx context.Context, feature string, taken checkpoin
 			return true
 		})
 	}
-	t.send(ctx, taken.Intent.Sequence, n)
+	t.send(taken.Intent.Sequence, n)
 }
 
 // rollback tells of one. What is wrong after it is told again. An agent that is told of its work by its calls is told of what steering wanted by
 // steering itself.
-func (t *teller) rollback(ctx context.Context, n notice.Rollback, steering bool) {
+func (t *teller) rollback(n notice.Rollback, steering bool) {
 	t.told = ""
 	if t.post == nil {
-		t.send(ctx, t.journal.State().Sequence, n)
+		t.send(t.journal.State().Sequence, n)
 		return
 	}
 	t.post(func(b *notice.Board) bool {
@@ -131,27 +126,26 @@ func streakOf(s supervise.State) streak {
 }
 
 // failure tells the agent that a checkpoint failed, and why.
-func (t *teller) failure(ctx context.Context, s streak, f protocol.Fault, now time.Time) {
-	t.send(ctx, t.journal.State().Sequence, notice.Failed(f, s.failed+1, s.allowed, now))
+func (t *teller) failure(s streak, f protocol.Fault, now time.Time) {
+	t.send(t.journal.State().Sequence, notice.Failed(f, s.failed+1, s.allowed, now))
 }
 
-// send the agent a notice about a checkpoint, one line, and journal that it was sent. It says whether the agent's input has taken it.
-func (t *teller) send(ctx context.Context, checkpoint int64, n any) (delivered bool) {
-	line, err := notice.Line(n)
-	if err != nil {
-		t.log.WarnContext(ctx, "Cannot send a notice to the agent", "error", err.Error())
-		return false
+// send the agent a notice about a checkpoint, one line.
+func (t *teller) send(checkpoint int64, n any) { t.sendAll(checkpoint, []any{n}, func(int, bool) {}) }
+
+// sendAll sends notices that belong together, a line each, until one is not taken. Whether one was comes back to answered, by its index.
+func (t *teller) sendAll(checkpoint int64, notices []any, answered func(line int, taken bool)) {
+	m := message{checkpoint: checkpoint, answered: answered}
+	for _, n := range notices {
+		line, err := notice.Line(n)
+		if err != nil {
+			t.log.Warn("Cannot send a notice to the agent", "error", err.Error())
+			answered(0, false)
+			return
+		}
+		m.lines = append(m.lines, line)
 	}
-	short, cancel := context.WithTimeout(ctx, tellWithin)
-	defer cancel()
-	delivered, err = t.agent.Input(short, line)
-	if err != nil {
-		t.log.WarnContext(ctx, "Cannot send a notice to the agent", "error", err.Error())
-	} else {
-		t.log.InfoContext(ctx, "Notice sent to the agent", "checkpoint", checkpoint, "delivered", delivered)
-	}
-	noteTold(t.journal, t.log, journal.Told{Checkpoint: checkpoint, Delivered: delivered, Text: line})
-	return delivered
+	t.writer.hand(m)
 }
 
 // noteTold journals that the agent was told something, for people.
