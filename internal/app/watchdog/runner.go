@@ -122,6 +122,9 @@ func unfinished(ctx context.Context, l *loop, code int) (bool, error) {
 	if code != 0 || i < 0 || l.state.End != supervise.GoOn || !l.state.Tasks[i].Completed.IsZero() || l.state.Tasks[i].Rejected != "" {
 		return false, nil
 	}
+	if task, _ := l.current(); l.state.Measure != nil && (l.state.Measure.ID == task.Restart || l.state.Measure.ID == task.Continued) {
+		return false, nil // it was started after that, before a crash
+	}
 	l.steering.Ended(l.state.Sessions)
 	e, err := l.measure(ctx)
 	if err != nil {

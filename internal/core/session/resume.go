@@ -57,6 +57,7 @@ func (s *State) recall(x protocol.Steering, r steering.Rules) {
 	}
 	if ends {
 		s.Steering.Spend(steering.NoTools)
+		s.Bared = nil // nobody knows whether the agent that goes on has been heard since
 	}
 	if a := s.Act; a != nil && a.Rung != steering.Hold { // it was settled, or this one would not have been wanted
 		s.Steering.Spend(a.Rung)

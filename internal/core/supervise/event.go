@@ -113,7 +113,7 @@ type Connected struct {
 }
 
 func (e Connected) apply(s *State, now time.Time) {
-	if m := s.Measure; e.Running && m != nil && (m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart) { // its agent was started after it, before a crash
+	if m := s.Measure; (e.Running || e.Exited != nil) && m != nil && (m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart) { // its agent was started after it, before a crash
 		s.settle(m.Rung, true)
 	}
 	s.Agent = Agent{Connected: true, Running: e.Running, Leftovers: e.Running || e.Exited != nil || e.Leftovers, Frozen: e.Frozen}
