@@ -23,7 +23,7 @@ func (l *loop) heard(ctx context.Context, e runnerlink.Event) (supervise.Event, 
 		return l.connected(ctx, *e.Connected)
 	case e.Lost != nil:
 		l.attempt.options.Log.WarnContext(ctx, "Runner disconnected", "error", e.Lost.Error())
-		return supervise.Disconnected{}, nil
+		return supervise.Disconnected{}, nil //nolint:nilerr // that is what follows from it
 	case e.Exited != nil:
 		return l.exited(ctx, *e.Exited)
 	case e.Signal != nil:

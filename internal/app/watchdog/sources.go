@@ -32,7 +32,7 @@ func from[T any](name string, channel func(*loop) <-chan T, handle func(*loop, c
 		name:    name,
 		channel: func(l *loop) reflect.Value { return reflect.ValueOf(channel(l)) },
 		handle: func(ctx context.Context, l *loop, v reflect.Value) (supervise.Event, error) {
-			came, _ := v.Interface().(T)
+			came, _ := reflect.TypeAssert[T](v)
 			return handle(l, ctx, came)
 		},
 	}
@@ -92,6 +92,8 @@ var sources = slices.Concat(urgent, []source{
 })
 
 // nothing is to be done but what follows every event.
+//
+//nolint:revive // The loop comes before the context, as in the method expressions of the table.
 func nothing[T any](*loop, context.Context, T) (supervise.Event, error) { return nil, nil }
 
 // events of the runner; none without an agent.
