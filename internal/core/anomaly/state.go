@@ -13,8 +13,6 @@ import (
 
 // Bounds of what is remembered.
 const (
-	// maxThreads are those of a conversation.
-	maxThreads = conversation.MaxThreads
 	// maxSteps of a thread are enough to see the highest tier of a repetition every second turn, with some calls at once in each turn.
 	maxSteps = 96
 	// maxTurnSteps are the most steps of one turn that are looked at.
@@ -185,8 +183,7 @@ type edit struct {
 	Turn int64 `json:"t"`
 }
 
-// thread by its number; it is made where there is none. Of too many, the one that has been silent for longest is forgotten, the main
-// one never.
+// thread by its number; it is made where there is none.
 func (s *State) thread(id int, kind conversation.Kind) *Thread {
 	for _, t := range s.Threads {
 		if t.ID == id {
@@ -196,18 +193,14 @@ func (s *State) thread(id int, kind conversation.Kind) *Thread {
 			return t
 		}
 	}
-	if len(s.Threads) >= maxThreads {
-		oldest := -1
-		for i, t := range s.Threads {
-			if !t.main() && (oldest < 0 || t.Heard.Before(s.Threads[oldest].Heard)) {
-				oldest = i
-			}
-		}
-		s.Threads = slices.Delete(s.Threads, max(oldest, 0), max(oldest, 0)+1)
-	}
 	t := &Thread{ID: id, Kind: kind}
 	s.Threads = append(s.Threads, t)
 	return t
+}
+
+// Retain forgets the threads that nobody knows any more.
+func (s *State) Retain(known func(thread int) bool) {
+	s.Threads = slices.DeleteFunc(s.Threads, func(t *Thread) bool { return !known(t.ID) })
 }
 
 // Answer takes the end of an answer. Window is how much the model can take in, in tokens; 0 where nobody knows.

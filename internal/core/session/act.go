@@ -60,7 +60,7 @@ func (s *State) Settle(f Facts, id string, done bool) Effects {
 		s.born++
 	case a.Rung == policy.RungNoTools: // it is told when it is started
 		if done && s.Bared != nil {
-			delete(s.Bare, s.Bared.Thread) // a client may put what it is told into the last message
+			s.thread(s.Bared.Thread).Bare = 0 // a client may put what it is told into the last message
 			s.Bared.Thread = 0
 			s.born++
 		}

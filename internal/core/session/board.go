@@ -43,8 +43,9 @@ func (d *decision) posting(turn conversation.Turn, at int) posted {
 
 // shows says whether a note of a thread is still there, behind so many entries.
 func (s *State) shows(thread, after int) bool {
-	cut := slices.ContainsFunc(s.Cuts[thread], func(c dialect.Cut) bool { return c.From < after && after <= c.To })
-	return !cut && slices.ContainsFunc(s.Notes[thread], func(n dialect.Note) bool { return n.After == after })
+	x := s.thread(thread)
+	cut := slices.ContainsFunc(x.Cuts, func(c dialect.Cut) bool { return c.From < after && after <= c.To })
+	return !cut && slices.ContainsFunc(x.Notes, func(n dialect.Note) bool { return n.After == after })
 }
 
 // told says that the agent was told it.

@@ -105,7 +105,7 @@ func (s *State) done(f anomaly.Finding) (what string, turn int64) {
 			return "the agent is being told", 0
 		case e.Turn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
 			return "the agent was told", 0
-		case s.Unsaid[f.Thread] != "":
+		case s.unsaid(f.Thread) != "":
 			return "the model will be told with its next request", 0
 		case s.Act != nil && s.Act.Thread == f.Thread && last == steering.Hold:
 			return "its next call is held", 0

@@ -112,18 +112,18 @@ func placeIn(r dialect.Request, turn conversation.Turn) place {
 // next one.
 func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
 	s, turn := d.s, p.turn
+	was := s.thread(turn.Thread)
 	directed, posted := d.directed(turn, p.place.after), d.posting(turn, p.place.after)
-	d.e.Keep = d.e.Keep || step.Message != "" || s.Unsaid[turn.Thread] != "" || directed.text != "" || posted.text != ""
-	_, bare := s.Bare[turn.Thread]
-	said := dialect.Steering{Notes: s.Notes[turn.Thread], Cuts: s.Cuts[turn.Thread], NoTools: bare || step.Rung == steering.NoTools}
+	d.e.Keep = d.e.Keep || step.Message != "" || was.Unsaid != "" || directed.text != "" || posted.text != ""
+	said := dialect.Steering{Notes: was.Notes, Cuts: was.Cuts, NoTools: was.Bare > 0 || step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
 		said = d.operated(p, step, said)
 	}
 	reply := Reply{Body: p.request.Bytes(), Thread: turn.Thread, Turn: turn.Number}
-	switch all := both(s.Unsaid[turn.Thread], step.Message, posted.text, directed.text); {
+	switch all := both(was.Unsaid, step.Message, posted.text, directed.text); {
 	case all != "" && p.place.none == nil:
 		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: p.place.after, Text: all})
-		delete(s.Unsaid, turn.Thread)
+		was.Unsaid = ""
 		if directed.text != "" {
 			s.Directed, s.Stood = directed.memory, s.Stood || !directed.left
 		}
@@ -142,7 +142,6 @@ func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
 		reply.Body = p.request.Steer(said, turn.Ends)
 	}
 	d.tell()
-	_, bare = s.Bare[turn.Thread]
-	reply.Exchange = Exchange{thread: turn.Thread, turn: turn.Number, tools: p.request.Tools && !bare, born: p.born}
+	reply.Exchange = Exchange{thread: turn.Thread, turn: turn.Number, tools: p.request.Tools && was.Bare == 0, born: p.born}
 	return reply, d.effects(reply.Body)
 }

@@ -22,45 +22,50 @@ const (
 	maxUnsaid = 4096
 )
 
-// forget what was said behind messages that are not there any more, and to threads that nothing is remembered of.
-func (s *State) forget(turn conversation.Turn) {
-	gone := func(thread int) bool {
-		return !slices.ContainsFunc(s.Book.Threads, func(t *conversation.Thread) bool { return t.ID == thread })
+// thread with this number.
+func (s *State) thread(thread int) *Thread {
+	if s.Threads[thread] == nil {
+		if s.Threads == nil {
+			s.Threads = map[int]*Thread{}
+		}
+		s.Threads[thread] = &Thread{}
 	}
-	maps.DeleteFunc(s.Notes, func(thread int, _ []dialect.Note) bool { return gone(thread) })
-	maps.DeleteFunc(s.Cuts, func(thread int, _ []dialect.Cut) bool { return gone(thread) })
-	maps.DeleteFunc(s.Bare, func(thread, messages int) bool {
-		return gone(thread) || thread == turn.Thread && messages != turn.Messages
-	})
-	maps.DeleteFunc(s.Unsaid, func(thread int, _ string) bool { return gone(thread) })
-	s.align(turn)
+	return s.Threads[thread]
 }
 
-// align what was said in a thread, and what was left out of it, with its new request. What stood behind something that was in one request alone
-// stands behind what comes before that.
-func (s *State) align(turn conversation.Turn) {
-	notes, cuts := s.Notes[turn.Thread], s.Cuts[turn.Thread]
+// forget what was said behind messages that are not there any more, and everything of threads that the Book has forgotten.
+func (s *State) forget(turn conversation.Turn) {
+	known := func(thread int) bool {
+		return slices.ContainsFunc(s.Book.Threads, func(t *conversation.Thread) bool { return t.ID == thread })
+	}
+	maps.DeleteFunc(s.Threads, func(thread int, _ *Thread) bool { return !known(thread) })
+	s.Anomalies.Retain(known)
+	s.Steering.Retain(known)
+	said := s.thread(turn.Thread)
+	if said.Bare != turn.Messages {
+		said.Bare = 0
+	}
+	if turn.Fleeting && turn.Aligned > 0 && turn.Kind == conversation.KindMain {
+		s.Directed = s.Directed.Within(turn.Aligned)
+		s.Board.Within(turn.Aligned)
+	}
+	said.align(turn)
+}
+
+// align what was said, and what was left out, with a new request. What stood behind something that was in one request alone stands behind what comes
+// before that.
+func (x *Thread) align(turn conversation.Turn) {
 	if turn.Fleeting && turn.Aligned > 0 {
-		for i := range notes {
-			notes[i].After = min(notes[i].After, turn.Aligned)
-		}
-		if turn.Kind == conversation.KindMain {
-			s.Directed = s.Directed.Within(turn.Aligned)
-			s.Board.Within(turn.Aligned)
+		for i := range x.Notes {
+			x.Notes[i].After = min(x.Notes[i].After, turn.Aligned)
 		}
 	}
 	gone := func(c dialect.Cut) bool { return c.To > turn.Aligned }
-	notes = slices.DeleteFunc(notes, func(n dialect.Note) bool {
+	x.Notes = slices.DeleteFunc(x.Notes, func(n dialect.Note) bool {
 		// What says that something is left out goes with that.
-		return n.After > turn.Aligned || slices.ContainsFunc(cuts, func(c dialect.Cut) bool { return gone(c) && c.From == n.After })
+		return n.After > turn.Aligned || slices.ContainsFunc(x.Cuts, func(c dialect.Cut) bool { return gone(c) && c.From == n.After })
 	})
-	if delete(s.Notes, turn.Thread); len(notes) > 0 {
-		s.Notes[turn.Thread] = notes
-	}
-	cuts = slices.DeleteFunc(cuts, gone)
-	if delete(s.Cuts, turn.Thread); len(cuts) > 0 {
-		s.Cuts[turn.Thread] = cuts
-	}
+	x.Cuts = slices.DeleteFunc(x.Cuts, gone)
 }
 
 // next forgets everything but this, when the agent begins anew, on the same task or another. What waits to be said by another way than a request is for
@@ -74,39 +79,33 @@ func (s *State) next(task string, tried steering.State) {
 }
 
 // remember what was said, and what was left out.
-func (s *State) remember(thread, messages int, said dialect.Steering) {
-	if s.Notes == nil {
-		s.Notes = map[int][]dialect.Note{}
+func (s *State) remember(thread, messages int, now dialect.Steering) {
+	x := s.thread(thread)
+	if now.NoTools {
+		x.Bare = messages
 	}
-	if s.Cuts == nil {
-		s.Cuts = map[int][]dialect.Cut{}
-	}
-	if s.Bare == nil {
-		s.Bare = map[int]int{}
-	}
-	if said.NoTools {
-		s.Bare[thread] = messages
-	}
-	if s.Notes[thread] = said.Notes; len(said.Notes) > maxNotes {
-		s.Notes[thread] = slices.Clone(said.Notes[len(said.Notes)-maxNotes/2:])
+	if x.Notes, x.Cuts = now.Notes, now.Cuts; len(x.Notes) > maxNotes {
+		x.Notes = slices.Clone(x.Notes[len(x.Notes)-maxNotes/2:])
 		s.Stood = false // what stands may have been said in one of them
-	}
-	if delete(s.Cuts, thread); len(said.Cuts) > 0 {
-		s.Cuts[thread] = said.Cuts
 	}
 }
 
-// later is what has to be said with a thread's next request, beside what waits already. The newest has room.
+// later is what has to be said with a thread's next request, in addition to what waits already. The newest has room.
 func (s *State) later(thread int, text string) {
 	if text == "" {
 		return
 	}
-	if s.Unsaid == nil {
-		s.Unsaid = map[int]string{}
+	x := s.thread(thread)
+	for x.Unsaid != "" && len(both(x.Unsaid, text)) > maxUnsaid {
+		_, x.Unsaid, _ = strings.Cut(x.Unsaid, between)
 	}
-	waiting := s.Unsaid[thread]
-	for waiting != "" && len(both(waiting, text)) > maxUnsaid {
-		_, waiting, _ = strings.Cut(waiting, between)
+	x.Unsaid = both(x.Unsaid, text)
+}
+
+// unsaid is what waits to be said to a thread.
+func (s *State) unsaid(thread int) string {
+	if x := s.Threads[thread]; x != nil {
+		return x.Unsaid
 	}
-	s.Unsaid[thread] = both(waiting, text)
+	return ""
 }

@@ -20,9 +20,9 @@ func TestManyNotes(t *testing.T) {
 	var s State
 	losses, first := 0, 0
 	for i := range 1000 {
-		notes := append(slices.Clone(s.Notes[1]), dialect.Note{After: i, Text: fmt.Sprint(i)})
+		notes := append(slices.Clone(s.thread(1).Notes), dialect.Note{After: i, Text: fmt.Sprint(i)})
 		s.remember(1, i, dialect.Steering{Notes: notes})
-		have := s.Notes[1]
+		have := s.thread(1).Notes
 		if n := len(have); n > maxNotes || have[n-1].After != i {
 			t.Fatalf("%d notes, the newest %+v", n, have[n-1])
 		}
@@ -41,8 +41,8 @@ func TestWhatWaitsToBeSaid(t *testing.T) {
 	for i := range 100 {
 		s.later(1, fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000)))
 	}
-	if n := len(s.Unsaid[1]); n > maxUnsaid || !strings.Contains(s.Unsaid[1], "\n\n99 x") {
-		t.Errorf("%d bytes wait to be said: %.100s", n, s.Unsaid[1])
+	if n := len(s.unsaid(1)); n > maxUnsaid || !strings.Contains(s.unsaid(1), "\n\n99 x") {
+		t.Errorf("%d bytes wait to be said: %.100s", n, s.unsaid(1))
 	}
 }
 

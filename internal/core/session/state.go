@@ -25,16 +25,12 @@ import (
 // State is what is remembered of the conversation about a task. The zero value remembers nothing. It is written as JSON: as a cache, for what was decided is
 // in the journal, and most of what was said is heard again.
 type State struct {
-	Task      string                 `json:"task"`
-	Book      conversation.Book      `json:"book"`
-	Anomalies anomaly.State          `json:"anomalies"`
-	Steering  steering.State         `json:"steering"`
-	Notes     map[int][]dialect.Note `json:"notes,omitempty"`
-	Cuts      map[int][]dialect.Cut  `json:"cuts,omitempty"`
-	// Unsaid is what could not be said to a thread yet, because a request had no place for it.
-	Unsaid map[int]string `json:"unsaid,omitempty"`
-	// Bare is, of a thread whose last turn has no tools, how many messages the request had: a client may send it once more.
-	Bare map[int]int `json:"bare,omitempty"`
+	Task      string            `json:"task"`
+	Book      conversation.Book `json:"book"`
+	Anomalies anomaly.State     `json:"anomalies"`
+	Steering  steering.State    `json:"steering"`
+	// Threads have what was said to each. The Book knows which threads there are: nobody remembers anything of another one.
+	Threads map[int]*Thread `json:"threads,omitempty"`
 	// Bared is the turn without tools that the agent may end with; nil where there was none, or the agent has gone on after it.
 	Bared *Bared `json:"bared,omitempty"`
 	// Directed is what the main thread was told of directives.
@@ -64,6 +60,16 @@ type State struct {
 	recalled []protocol.Steering
 	// redactor takes secrets out of what is written down; nil before it is needed.
 	redactor *redact.Redactor
+}
+
+// Thread is what was said to a thread of the conversation.
+type Thread struct {
+	Notes []dialect.Note `json:"notes,omitempty"`
+	Cuts  []dialect.Cut  `json:"cuts,omitempty"`
+	// Unsaid is what could not be said yet, because a request had no place for it.
+	Unsaid string `json:"unsaid,omitempty"`
+	// Bare is, where the last turn has no tools, how many messages the request had, because a client may send it once more; 0 where it has.
+	Bare int `json:"bare,omitempty"`
 }
 
 // Facts are what holds while something is decided.

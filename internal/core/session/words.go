@@ -71,7 +71,7 @@ func (s *State) Told() bool {
 		if slices.Contains(e.Tried, steering.Observe) {
 			said--
 		}
-		if s.Unsaid[e.Finding.Thread] != "" || s.Word != nil && s.Word.Anomaly == string(e.Finding.Kind) {
+		if s.unsaid(e.Finding.Thread) != "" || s.Word != nil && s.Word.Anomaly == string(e.Finding.Kind) {
 			said--
 		}
 		return said > 0

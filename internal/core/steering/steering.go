@@ -96,11 +96,8 @@ type Step struct {
 // Halts says that a step keeps a call back until something else has been done.
 func (s Step) Halts() bool { return !s.Over && above(s.Rung, NoTools) }
 
-// Bounds of what is remembered.
-const (
-	maxThreads  = conversation.MaxThreads
-	maxRecovers = 16
-)
+// maxRecovers bounds the tools that are remembered.
+const maxRecovers = 16
 
 // State is what was done. The zero value has done nothing. It is written as JSON.
 type State struct {
@@ -193,15 +190,16 @@ func (e *Episode) highest() Rung {
 	return rung
 }
 
-// thread of a turn; it is made where there is none. The one that was asked for longest ago is forgotten where there are too many, the main one
-// never. The newest is the last of them.
+// Retain forgets the threads that nobody knows any more.
+func (s *State) Retain(known func(thread int) bool) {
+	s.Threads = slices.DeleteFunc(s.Threads, func(t Thread) bool { return !known(t.ID) })
+}
+
+// thread of a turn; it is made where there is none. The newest is the last of them.
 func (s *State) thread(turn TurnContext) *Thread {
 	t := Thread{ID: turn.Thread}
 	if i := slices.IndexFunc(s.Threads, func(t Thread) bool { return t.ID == turn.Thread }); i >= 0 {
 		t = s.Threads[i]
-		s.Threads = slices.Delete(s.Threads, i, i+1)
-	} else if len(s.Threads) >= maxThreads {
-		i := max(slices.IndexFunc(s.Threads, func(t Thread) bool { return !t.Main }), 0)
 		s.Threads = slices.Delete(s.Threads, i, i+1)
 	}
 	t.Main = turn.Kind == conversation.KindMain

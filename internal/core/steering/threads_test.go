@@ -27,7 +27,8 @@ func TestManyAgentsDoNotEndACooldown(t *testing.T) {
 	if told != 1 {
 		t.Errorf("told %d times within a cooldown", told)
 	}
-	if len(s.Threads) > conversation.MaxThreads {
-		t.Errorf("%d threads are remembered", len(s.Threads))
+	s.Retain(func(thread int) bool { return thread == 1 })
+	if len(s.Threads) != 1 || s.Threads[0].ID != 1 {
+		t.Errorf("of one thread that is known, %d are remembered: %+v", len(s.Threads), s.Threads)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
@@ -170,7 +171,7 @@ func TestWhatCameOfAnActIsSaid(t *testing.T) {
 		a.ask()
 		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
 	}
-	a.service.state.Unsaid = map[int]string{1: "The workspace has gone back."}
+	a.service.state.Threads = map[int]*session.Thread{1: {Unsaid: "The workspace has gone back."}}
 	if sent := a.ask(); !strings.Contains(sent, "The workspace has gone back.") || !strings.Contains(sent, supervisor) {
 		t.Errorf("not said: %s", sent)
 	}
@@ -197,11 +198,13 @@ func TestForgottenThreads(t *testing.T) {
 	a := newAgent(t, "anthropic")
 	a.ask()
 	r := &a.service.state
-	r.Notes, r.Cuts = map[int][]dialect.Note{99: {{After: 1, Text: "x"}}}, map[int][]dialect.Cut{99: {{From: 1, To: 2}}}
-	r.Bare, r.Unsaid = map[int]int{99: 1}, map[int]string{99: "y"}
+	r.Threads[99] = &session.Thread{Notes: []dialect.Note{{After: 1, Text: "x"}}, Cuts: []dialect.Cut{{From: 1, To: 2}}, Bare: 1, Unsaid: "y"}
+	r.Anomalies.Threads = append(r.Anomalies.Threads, &anomaly.Thread{ID: 99})
+	r.Steering.Threads = append(r.Steering.Threads, steering.Thread{ID: 99})
 	a.ask()
-	if len(r.Notes)+len(r.Cuts)+len(r.Bare)+len(r.Unsaid) != 0 {
-		t.Errorf("%v %v %v", r.Notes, r.Cuts, r.Unsaid)
+	others := slices.ContainsFunc(r.Anomalies.Threads, func(t *anomaly.Thread) bool { return t.ID == 99 })
+	if r.Threads[99] != nil || others || slices.ContainsFunc(r.Steering.Threads, func(t steering.Thread) bool { return t.ID == 99 }) {
+		t.Errorf("of a thread that the book does not know: %+v, %t, %+v", r.Threads[99], others, r.Steering.Threads)
 	}
 }
 
