@@ -94,9 +94,10 @@ func hostRows() []row {
 		},
 		{pkg: "internal/host/callers", why: why + "who asks the gateway, and how much of it one Feature may have", allow: []string{"golang.org/x/time/rate"}},
 		{pkg: "internal/host/egress", why: why + "the CONNECT proxy of the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/tunnel"}), tests: []string{"internal/testkit/script"}},
+		{pkg: "internal/host/durable", why: why + "files that a crash leaves whole"},
 		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
 		{pkg: "internal/host/gatewaylink", why: why + "how a watchdog reaches the gateway", allow: unix},
-		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, unix, []string{"internal/host/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
+		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, unix, []string{"internal/host/durable", "internal/host/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
 		{pkg: "internal/host/ledger", why: why + "the record of model calls, in SQLite or PostgreSQL; the only place with SQL", allow: with(core, []string{
 			"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/stdlib", "github.com/klauspost/compress/gzip", "github.com/klauspost/compress/s2", "github.com/pressly/goose/v3", "modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/sys/unix",
 		})},
@@ -108,12 +109,12 @@ func hostRows() []row {
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
 		{pkg: "internal/host/redacted", why: why + "what leaves a process for people has no secrets: lines of logs, and reports", allow: core},
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
-		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: with(core, []string{"internal/host/redacted"})},
-		{pkg: "internal/host/trusted", why: why + "the volume that an agent never sees: its owner, its journal, its refs", allow: with(core, []string{"internal/host/git", "internal/host/objects"})},
+		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: with(core, []string{"internal/host/durable", "internal/host/redacted"})},
+		{pkg: "internal/host/trusted", why: why + "the volume that an agent never sees: its owner, its journal, its refs", allow: with(core, []string{"internal/host/durable", "internal/host/git", "internal/host/objects"})},
 		{pkg: "internal/host/tunnel", why: why + "copies between two connections; gateway and watchdog have one end each"},
 		{pkg: "internal/host/vitals", why: why + "what a process and its volumes use", tests: unix},
 		{pkg: "internal/host/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/host/git", "internal/host/loopback", "internal/host/objects", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"})},
-		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/objects", "internal/host/git"})},
+		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/durable", "internal/host/objects", "internal/host/git"})},
 	}
 }
 
@@ -197,7 +198,7 @@ func watchdogRows() []row {
 		{pkg: dog + "deliver", why: why + "review, squash, push", allow: with(core, []string{dog + "checkpoint", dog + "faults", dog + "judging", dog + "remote", dog + "steps", git, obj, vol})},
 		{pkg: dog + "direct", why: why + "what people tell the agent, from orders to reports", allow: core},
 		{pkg: dog + "faults", why: why + "errors in the words of the protocol", allow: with(core, []string{dog + "remote", git, obj, vol, "internal/host/spool"})},
-		{pkg: dog + "handover", why: why + "gives the gateway's ledger what checkpoints have changed and how the agent was steered", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/gatewaylink", "internal/host/redacted"})},
+		{pkg: dog + "handover", why: why + "gives the gateway's ledger what checkpoints have changed and how the agent was steered", allow: with(core, []string{dog + "steps", "internal/host/durable", git, obj, vol, "internal/host/gatewaylink", "internal/host/redacted"})},
 		{pkg: dog + "health", why: why + "what is worked around now", allow: []string{"internal/core/clip", "internal/host/vitals"}},
 		{pkg: dog + "inspect", why: why + "reads a trusted volume for people, and writes nothing", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/eventlog"})},
 		{pkg: dog + "judging", why: why + "gives the judge trees and contents", allow: with(core, []string{git, obj, "internal/host/workspace"})},

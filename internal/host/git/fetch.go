@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
@@ -139,7 +140,7 @@ func (r runner) syncBoundary() error {
 		return nil
 	}
 	if err == nil {
-		err = errors.Join(f.Sync(), f.Close(), objects.SyncDir(r.dir))
+		err = errors.Join(f.Sync(), f.Close(), durable.SyncDir(r.dir))
 	}
 	if err != nil {
 		return fmt.Errorf("where the history ends: %w", objects.WrapFull(err))

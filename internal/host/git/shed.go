@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
@@ -134,7 +135,7 @@ func (k Packs) Retain(ctx context.Context, keep *Reach) error {
 		}
 	}
 	// The reader holds files open that have no name any more.
-	return errors.Join(objects.SyncDir(k.dir), k.objects.Close())
+	return errors.Join(durable.SyncDir(k.dir), k.objects.Close())
 }
 
 func (k Packs) retain(ctx context.Context, p pack, keep *Reach) error {
@@ -154,7 +155,7 @@ func (k Packs) retain(ctx context.Context, p pack, keep *Reach) error {
 		if err != nil || made == p.path {
 			return err
 		}
-		if err := objects.SyncDir(k.dir); err != nil {
+		if err := durable.SyncDir(k.dir); err != nil {
 			return err
 		}
 	}

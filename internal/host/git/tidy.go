@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
@@ -115,7 +116,7 @@ func (k Packs) Keep() error {
 		err = errors.Join(err, os.WriteFile(p.path+keepSuffix, nil, 0o444))
 	}
 	if err == nil {
-		err = objects.SyncDir(k.dir)
+		err = durable.SyncDir(k.dir)
 	}
 	if err != nil {
 		return fmt.Errorf("keep packs: %w", objects.WrapFull(err))
@@ -168,7 +169,7 @@ func (k Packs) join(ctx context.Context, old []pack) error {
 		return fmt.Errorf("the joined pack: %w", err)
 	}
 	// Git has made the files durable, not their names.
-	if err := objects.SyncDir(k.dir); err != nil {
+	if err := durable.SyncDir(k.dir); err != nil {
 		return err
 	}
 	for _, p := range old {
@@ -194,7 +195,7 @@ func (k Packs) Prune(ctx context.Context, base objects.ID) error {
 	if err := k.prune(ctx, base); err != nil {
 		return fmt.Errorf("prune trusted repository: %w", err)
 	}
-	return errors.Join(objects.SyncDir(k.dir), k.objects.Close())
+	return errors.Join(durable.SyncDir(k.dir), k.objects.Close())
 }
 
 func (k Packs) prune(ctx context.Context, base objects.ID) error {
@@ -210,7 +211,7 @@ func (k Packs) prune(ctx context.Context, base objects.ID) error {
 	if err != nil {
 		return err
 	}
-	if err := objects.SyncDir(k.dir); err != nil {
+	if err := durable.SyncDir(k.dir); err != nil {
 		return err
 	}
 	for _, p := range old {

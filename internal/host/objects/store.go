@@ -73,15 +73,11 @@ func (s *Store) placeFile(dir, path string, content []byte) error {
 	return s.syncDir(filepath.Dir(path))
 }
 
-// SyncDir makes the names in a directory durable.
-func SyncDir(dir string) error { return syncDir(dir, (*os.File).Sync) }
-
-func (s *Store) syncDir(dir string) error { return syncDir(dir, s.sync) }
-
-func syncDir(dir string, sync func(*os.File) error) error {
+// syncDir makes the names in a directory durable, as far as the store syncs anything.
+func (s *Store) syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(sync(f), f.Close())
+	return errors.Join(s.sync(f), f.Close())
 }

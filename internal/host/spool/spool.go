@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
 )
 
@@ -120,7 +121,7 @@ func (s *Spool) load() error {
 	for _, e := range entries {
 		path := filepath.Join(s.dir, e.Name())
 		if !strings.HasSuffix(e.Name(), suffix) {
-			if strings.HasSuffix(e.Name(), tempSuffix) {
+			if strings.HasSuffix(e.Name(), durable.TempSuffix) {
 				_ = os.Remove(path)
 			}
 			continue
@@ -174,7 +175,7 @@ func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 	if err != nil {
 		return r, fmt.Errorf("encode report: %w", err)
 	}
-	if err := writeDurably(s.path(r), data); err != nil {
+	if err := durable.Replace(s.path(r), data); err != nil {
 		return r, fmt.Errorf("spool report: %w", err)
 	}
 	s.last = r.Sequence
@@ -231,7 +232,7 @@ func (s *Spool) Ack(a protocol.ReportAck) error {
 	if err != nil {
 		return fmt.Errorf("encode acknowledgement: %w", err)
 	}
-	if err := writeDurably(filepath.Join(s.dir, markFile), data); err != nil {
+	if err := durable.Replace(filepath.Join(s.dir, markFile), data); err != nil {
 		return fmt.Errorf("note acknowledgement: %w", err)
 	}
 	s.mark = next

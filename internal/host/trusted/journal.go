@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
@@ -66,7 +67,7 @@ func OpenJournal(d Dir, foldAbove int64, now func() time.Time) (*Journal, error)
 			j.segments, j.begin = s.Segments, int64(bytes.IndexByte(data, '\n')+1)
 		}
 	}
-	if err := errors.Join(j.cut(), syncDir(filepath.Dir(path))); err != nil {
+	if err := errors.Join(j.cut(), durable.SyncDir(filepath.Dir(path))); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal: %w", err), file.Close())
 	}
 	return j, nil

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 )
 
 // Memory is what a watchdog remembers of the agent's conversation, so that one that begins anew neither forgets what it has said nor says
@@ -26,4 +28,4 @@ func (m *Memory) Load() ([]byte, error) {
 }
 
 // Keep it. It is durable when Keep returns.
-func (m *Memory) Keep(data []byte) error { return Replace(m.path, data) }
+func (m *Memory) Keep(data []byte) error { return durable.Replace(m.path, data) }

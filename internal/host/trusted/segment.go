@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 )
 
 // segmentPath is where a segment of a journal is; they count from 1.
@@ -84,10 +85,10 @@ func (j *Journal) fold() (err error) {
 	if err = errors.Join(err, z.Close()); err != nil {
 		return err
 	}
-	if err := Replace(segmentPath(j.path, n), packed.Bytes()); err != nil {
+	if err := durable.Replace(segmentPath(j.path, n), packed.Bytes()); err != nil {
 		return err
 	}
-	replaced := Replace(j.path, line)
+	replaced := durable.Replace(j.path, line)
 	file, err := j.reopen()
 	if err != nil {
 		j.broken = fmt.Errorf("open the journal again: %w", errors.Join(replaced, err)) // what the old file gets may be lost

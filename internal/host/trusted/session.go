@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 )
 
 // Session keeps the nonce of the session with the runner. It belongs to one attempt: each has a runner of its own.
@@ -51,5 +53,5 @@ func (s *Session) Keep(nonce string) error {
 	if err != nil {
 		return err
 	}
-	return Replace(s.path, data)
+	return durable.Replace(s.path, data)
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 )
 
 // lockPause between two tries to lock a volume that another pod still holds.
@@ -44,7 +46,7 @@ func Claim(ctx context.Context, d Dir, epoch int64, log *slog.Logger) (*Volume, 
 		err = fmt.Errorf("%w: attempt %d, and this is attempt %d", ErrFenced, owner, epoch)
 	}
 	if err == nil && owner < epoch {
-		err = Replace(v.path, []byte(strconv.FormatInt(epoch, 10)+"\n"))
+		err = durable.Replace(v.path, []byte(strconv.FormatInt(epoch, 10)+"\n"))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("claim the trusted volume: %w", err), lock.Close())

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
@@ -60,25 +61,12 @@ func (e *Engine) Remember() error {
 	m.Sum = fmt.Sprintf("%x", sha256.Sum256(body))
 	head, err := json.Marshal(m)
 	if err == nil {
-		err = writeWhole(path, append(append(head, '\n'), body...))
+		err = durable.Replace(path, append(append(head, '\n'), body...))
 	}
 	if err != nil {
 		return fmt.Errorf("remember the workspace: %w", objects.WrapFull(err))
 	}
 	return nil
-}
-
-func writeWhole(path string, content []byte) error {
-	temp := path + ".new"
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(temp, path)
-	}
-	return err
 }
 
 // memoir describes the engine's workspace as it is now.
@@ -117,7 +105,7 @@ func (e *Engine) Recall(ctx context.Context) (bool, error) {
 	}
 	if err == nil {
 		// An engine that is opened later, beside an agent that has been at work meanwhile, must not find it.
-		err = errors.Join(os.Remove(path), objects.SyncDir(e.options.Scratch))
+		err = errors.Join(os.Remove(path), durable.SyncDir(e.options.Scratch))
 	}
 	if err != nil {
 		return false, fmt.Errorf("recall the workspace: %w", err)

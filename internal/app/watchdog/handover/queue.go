@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/durable"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
@@ -194,7 +195,7 @@ func (q *queue) taken(e entry) error {
 	q.mu.Unlock()
 	text, err := json.Marshal(have)
 	if err == nil {
-		err = trusted.Replace(q.dir.HandedOver(), text)
+		err = durable.Replace(q.dir.HandedOver(), text)
 	}
 	if err != nil {
 		return fmt.Errorf("note that the gateway has %s: %w", e, err)
