@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
@@ -125,14 +124,14 @@ func (o *operator) stories() {
 	}
 	o.settle()
 	for i, name := range names {
-		verdict := judge.Valid
+		verdict := protocol.Valid
 		if name == "blocked" {
-			verdict = judge.Invalid
+			verdict = protocol.Invalid
 		}
 		taken := reports.Taken(1, verdict)
 		taken.CapturedAt, taken.Task, taken.Commit, taken.Base = o.now, name, reports.ID(int64(100+i)), reports.ID(7)
 		taken.Added, taken.LinesAdded, taken.SamplePaths = 1, 12, []string{name + "/index.html"}
-		if verdict == judge.Valid {
+		if verdict == protocol.Valid {
 			taken.DeliveryCommit = reports.ID(int64(200 + i))
 		}
 		o.report(name, true, protocol.Report{Status: &protocol.StatusReport{

@@ -38,7 +38,7 @@ func coreRows() []row {
 		{pkg: "internal/core/changes", why: why + "what a checkpoint has changed, as it is kept for people", allow: core, pure: true},
 		{pkg: "internal/core/checks", why: why + "rules that users write, in CEL", allow: []string{"github.com/google/cel-go/cel"}, pure: true},
 		{pkg: "internal/core/clip", why: why + "cuts texts to what is stored of them", pure: true},
-		{pkg: "internal/core/protocol", why: why + "files, paths and JSON that processes exchange, no logic", allow: []string{"internal/core/judge", "internal/core/policy"}, pure: true},
+		{pkg: "internal/core/protocol", why: why + "files, paths and JSON that processes exchange, no logic: PID 1 links it", allow: []string{"internal/core/policy"}, pure: true},
 		{pkg: "internal/core/compose", why: why + "templates before what an agent sends", pure: true},
 		{pkg: "internal/core/conversation", why: why + "what agents and models say, in no dialect; jsonv1 reads the arguments of calls", allow: []string{"internal/core/clip", "github.com/go-json-experiment/json/v1"}, pure: true},
 		{pkg: "internal/core/deliveries", why: why + "which deliveries of others concern a Feature", allow: []string{"internal/core/clip", "internal/core/judge", "internal/core/policy", "internal/core/protocol"}, pure: true},
@@ -50,7 +50,7 @@ func coreRows() []row {
 		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; host writes them", allow: core, pure: true},
 		{
 			pkg: "internal/core/judge", why: why + "rules over changes; doublestar (no dependencies) matches names, x/text composes them",
-			allow: []string{"internal/core/policy", "internal/core/secrets", "github.com/bmatcuk/doublestar/v4", "golang.org/x/text/unicode/norm"},
+			allow: []string{"internal/core/protocol", "internal/core/policy", "internal/core/secrets", "github.com/bmatcuk/doublestar/v4", "golang.org/x/text/unicode/norm"},
 			tests: []string{"internal/core/checks", "golang.org/x/text/cases"}, pure: true,
 		},
 		{pkg: "internal/core/ledger", why: why + "what is recorded of model calls, what they cost, and whether another one may be made", allow: []string{"internal/core/clip"}, pure: true},

@@ -12,6 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/checks"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
@@ -36,7 +37,7 @@ func judging(t *testing.T, s scale, b *board.Board) {
 		p.do(err)
 		p.do(e.Close())
 		in := p.input(now.Tree)
-		if j := p.judge(in); len(in.Changes) != files || j.Verdict != judge.Valid {
+		if j := p.judge(in); len(in.Changes) != files || j.Verdict != protocol.Valid {
 			t.Fatalf("%d changes, verdict %s: %s", len(in.Changes), j.Verdict, judge.Summary(j))
 		}
 		// As in a watchdog: what was captured a moment ago is in memory, as far as it is kept, and the expressions that find

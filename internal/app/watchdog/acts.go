@@ -21,7 +21,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -217,7 +216,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 			})
 		}
 	}
-	if task := j.Tasks[o.Task]; a.Closes && t.Judgement.Verdict == judge.Valid && task.Empty(j.Promoted.Tree) {
+	if task := j.Tasks[o.Task]; a.Closes && t.Judgement.Verdict == protocol.Valid && task.Empty(j.Promoted.Tree) {
 		name := naming.Checkpoint(o.Orders.Feature.Name, task.WentBack.Sequence)
 		e.Told = notice.Undone(name, task.WentBack.Objection)
 		e.Objection = clip.Bytes(fmt.Sprintf("work of the agent went back at checkpoint %s, and nothing was done instead: %s", name, task.WentBack.Objection), faults.MaxMessage)

@@ -11,6 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
@@ -82,12 +83,12 @@ func worthWarning(s supervise.State, now time.Time) bool {
 }
 
 // quietly: Info is for the log.
-func quietly(v judge.Violation) bool { return v.Severity.Compare(policy.Warning) < 0 }
+func quietly(v protocol.Violation) bool { return v.Severity.Compare(policy.Warning) < 0 }
 
 // known: what was told needs no second telling.
-func (w *warnings) known(v judge.Violation) bool { return w.of[v.Rule+"\x00"+v.Path] }
+func (w *warnings) known(v protocol.Violation) bool { return w.of[v.Rule+"\x00"+v.Path] }
 
-func (w *warnings) remember(list []judge.Violation) {
+func (w *warnings) remember(list []protocol.Violation) {
 	if w.of == nil || len(w.of) > maxWarned {
 		w.of = make(map[string]bool)
 	}

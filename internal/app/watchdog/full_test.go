@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -63,7 +62,7 @@ func TestTooMuchIsHeldInAnAudit(t *testing.T) {
 	p := w.start(1, nil)
 	w.eventually("the workspace is too large", func() bool {
 		return slices.ContainsFunc(w.intake.Checkpoints(), func(c protocol.CheckpointReport) bool {
-			return c.Verdict == judge.Invalid && c.Action == protocol.ActionHeld && c.Settled && c.DeliveryCommit == ""
+			return c.Verdict == protocol.Invalid && c.Action == protocol.ActionHeld && c.Settled && c.DeliveryCommit == ""
 		})
 	})
 	w.signal("end")

@@ -17,7 +17,6 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -216,7 +215,7 @@ func (w *world) wantRolledBack(r protocol.RequestReport, to int64, abandoned, wa
 	})
 	all := w.intake.Checkpoints()
 	kept, now := all[len(all)-2], all[len(all)-1]
-	if kept.Action != protocol.ActionReverted || kept.Verdict != judge.Invalid || kept.Tree == "" ||
+	if kept.Action != protocol.ActionReverted || kept.Verdict != protocol.Invalid || kept.Tree == "" ||
 		w.trusted("rev-parse", kept.Commit+"^{tree}") != kept.Tree {
 		w.t.Errorf("the state before the rollback: %+v", kept)
 	}
@@ -240,7 +239,7 @@ func (w *world) wantRolledBack(r protocol.RequestReport, to int64, abandoned, wa
 	if d := diff.Diff(state, w.files(now.Tree)); d != "" {
 		w.t.Errorf("the workspace (-want +got):\n%s", d)
 	}
-	if now.Verdict == judge.Invalid || now.Trigger != protocol.TriggerRequested ||
+	if now.Verdict == protocol.Invalid || now.Trigger != protocol.TriggerRequested ||
 		w.trusted("rev-parse", protocol.RefDelivery+"^{tree}") != now.Tree {
 		w.t.Errorf("the state after the rollback: %+v; delivery is %s", now, w.trusted("rev-parse", protocol.RefDelivery+"^{tree}"))
 	}

@@ -111,7 +111,7 @@ func (t *teller) recall(feature string) {
 	})
 }
 
-func (t *teller) logUntold(ctx context.Context, sequence int64, untold []judge.Violation) {
+func (t *teller) logUntold(ctx context.Context, sequence int64, untold []protocol.Violation) {
 	for _, v := range untold[:min(len(untold), maxUntold)] {
 		t.log.InfoContext(ctx, "Broken rule of severity Info", "checkpoint", sequence,
 			"rule", v.Rule, "path", judge.Escape(v.Path), "message", v.Message)

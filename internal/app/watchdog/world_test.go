@@ -24,7 +24,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -169,7 +168,7 @@ func orders(url, script string, change ...func(*protocol.Orders)) protocol.Order
 		Repository: protocol.Repository{URL: url, Revision: "main", HasCredentials: true, SecretName: "shop-git"},
 		Agent:      protocol.Agent{Runtime: "command", Command: []string{"sh", "-c", script}},
 		Tasks:      []protocol.Task{{Name: "login", Prompt: "Add a login page."}},
-		Plan:       judge.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
+		Plan:       protocol.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
 		Policy:     e,
 		Delivery: protocol.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter",
 			AuthorEmail: "bot@example.com", Subject: "Add a login page"},

@@ -222,7 +222,7 @@ func (w *walk) delivery(i journal.Intent) error {
 		return broken(link, "it was promoted although the workspace could not be held still")
 	case i.Promotes != "" && !part:
 		return broken(link, "it holds another tree than the checkpoint, and is not the valid part of it that the workspace went back to")
-	case i.TreeVerdict != judge.Valid && !i.Report.Audit && !part:
+	case i.TreeVerdict != protocol.Valid && !i.Report.Audit && !part:
 		return broken(link, fmt.Sprintf("it was promoted with the verdict %s", i.TreeVerdict))
 	}
 	w.promoted[i.Delivery], w.result.Delivery = true, i.Delivery

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -84,12 +83,12 @@ func newFeature(t *testing.T) *feature {
 		commits: map[string]chain.Commit{"b": {Tree: "bt"}}, damaged: map[string]bool{}}}
 	f.note(journal.Record{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}})
 	f.note(journal.Record{Base: &journal.Base{Commit: "b", Tree: "bt"}})
-	f.checkpoint(journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "b", TreeVerdict: judge.Valid})
-	f.checkpoint(journal.Intent{Sequence: 3, Commit: "k3", OldChain: "k1", Tree: "t3", Delivery: "d1", OldDelivery: "d1", TreeVerdict: judge.Invalid,
+	f.checkpoint(journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "b", TreeVerdict: protocol.Valid})
+	f.checkpoint(journal.Intent{Sequence: 3, Commit: "k3", OldChain: "k1", Tree: "t3", Delivery: "d1", OldDelivery: "d1", TreeVerdict: protocol.Invalid,
 		Report: protocol.CheckpointReport{Previous: 1}})
-	f.checkpoint(journal.Intent{Sequence: 4, Commit: "k3", OldChain: "k3", Tree: "t3", Delivery: "d1", OldDelivery: "d1", TreeVerdict: judge.Invalid,
+	f.checkpoint(journal.Intent{Sequence: 4, Commit: "k3", OldChain: "k3", Tree: "t3", Delivery: "d1", OldDelivery: "d1", TreeVerdict: protocol.Invalid,
 		Report: protocol.CheckpointReport{Previous: 3}})
-	f.checkpoint(journal.Intent{Sequence: 5, Commit: "k5", OldChain: "k3", Tree: "t5", Delivery: "d5", OldDelivery: "d1", TreeVerdict: judge.Valid,
+	f.checkpoint(journal.Intent{Sequence: 5, Commit: "k5", OldChain: "k3", Tree: "t5", Delivery: "d5", OldDelivery: "d1", TreeVerdict: protocol.Valid,
 		Report: protocol.CheckpointReport{Previous: 4}})
 	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "d5", Branch: "x"}})
 	return f
@@ -173,11 +172,11 @@ func TestTheFirstBrokenLinkIsNamed(t *testing.T) {
 		"a lost ref":               {change: func(f *feature) { delete(f.refs, protocol.RefBase) }, wantLink: "ref " + protocol.RefBase, want: "names nothing"},
 		"a push of something else": {change: func(f *feature) { f.note(journal.Record{Delivered: &journal.Delivered{Commit: "k3", Branch: "x"}}) }, wantLink: "journal line 12", want: "never promoted"},
 		"a promotion of the invalid": {change: func(f *feature) {
-			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: judge.Invalid,
+			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: protocol.Invalid,
 				Report: protocol.CheckpointReport{Previous: 5}})
 		}, wantLink: "delivery of checkpoint 6", want: "verdict Invalid"},
 		"a promotion of the unsettled": {change: func(f *feature) {
-			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: judge.Valid,
+			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: protocol.Valid,
 				Report: protocol.CheckpointReport{Previous: 5, UnsettledReason: "moving"}})
 		}, wantLink: "delivery of checkpoint 6", want: "held still"},
 		"a wrong predecessor": {change: func(f *feature) {
@@ -202,7 +201,7 @@ func TestTheFirstBrokenLinkIsNamed(t *testing.T) {
 
 func TestAuditPromotesWithItsVerdict(t *testing.T) {
 	f := newFeature(t)
-	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: judge.Invalid,
+	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: protocol.Invalid,
 		Report: protocol.CheckpointReport{Previous: 5, Audit: true}})
 	if got, err := f.verify(""); err != nil || !got.Whole {
 		t.Errorf("%v, %+v", err, got.Broken)
@@ -223,7 +222,7 @@ func TestASquashedDelivery(t *testing.T) {
 	}
 	f.refs[protocol.RefDelivery] = "s"
 	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "s", Branch: "x"}})
-	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "s", TreeVerdict: judge.Valid,
+	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "s", TreeVerdict: protocol.Valid,
 		Report: protocol.CheckpointReport{Previous: 5}})
 	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "d6" {
 		t.Errorf("%v, %+v", err, got)
@@ -244,7 +243,7 @@ func TestASquashedDelivery(t *testing.T) {
 // What the workspace could not become was never promoted, and may not be pushed.
 func TestWhatWasWithheldIsNotPromoted(t *testing.T) {
 	f := newFeature(t)
-	i := journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Restore: "t6", TreeVerdict: judge.Valid,
+	i := journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Restore: "t6", TreeVerdict: protocol.Valid,
 		Report: protocol.CheckpointReport{Sequence: 6, Previous: 5, Settled: true}}
 	f.commits["k6"] = chain.Commit{Tree: "t6", Parents: []string{"k5"}, Message: chain.JournalTrailer + f.head}
 	f.note(journal.Record{Intent: &i})

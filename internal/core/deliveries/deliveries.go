@@ -43,7 +43,7 @@ type Delivery struct {
 type Work struct {
 	// Since when. What was delivered before it is none of its concern: it may have begun with that.
 	Since time.Time
-	Plan  judge.Plan
+	Plan  protocol.Plan
 	// Contracts that it holds, with their paths.
 	Contracts []policy.Contract
 }

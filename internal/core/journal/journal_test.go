@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -29,10 +28,10 @@ var (
 	started  = journal.Record{TaskStarted: &journal.TaskStarted{Name: "form", Start: 7}}
 	ended    = journal.Record{TaskEnded: &journal.TaskEnded{Name: "form", ExitCode: 3}}
 	held     = journal.Record{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "b", OldDelivery: "b",
-		Judgement: "j1", TreeVerdict: judge.Invalid, Objection: "no", Report: protocol.CheckpointReport{Settled: true}}}
+		Judgement: "j1", TreeVerdict: protocol.Invalid, Objection: "no", Report: protocol.CheckpointReport{Settled: true}}}
 	heldDone = journal.Record{Done: &journal.Done{Sequence: 1}}
 	good     = journal.Record{Intent: &journal.Intent{Sequence: 4, Commit: "k4", OldChain: "k1", Tree: "t4", Delivery: "d4",
-		OldDelivery: "b", Completes: "form", TreeVerdict: judge.Valid, Report: protocol.CheckpointReport{Settled: true}}}
+		OldDelivery: "b", Completes: "form", TreeVerdict: protocol.Valid, Report: protocol.CheckpointReport{Settled: true}}}
 	goodDone = journal.Record{Done: &journal.Done{Sequence: 4}}
 )
 
@@ -82,7 +81,7 @@ func TestReplayAddsUp(t *testing.T) {
 		Tasks:     map[string]journal.Task{"form": {Policy: policy.Effective{Hash: "p"}, Begun: true, Ended: true, Start: 7, ExitCode: 3, Done: true}},
 		Sequence:  4,
 		Chain:     journal.Checkpoint{Sequence: 4, Commit: "k4"},
-		Workspace: journal.Workspace{Tree: "t4", TreeVerdict: judge.Valid, Settled: true},
+		Workspace: journal.Workspace{Tree: "t4", TreeVerdict: protocol.Valid, Settled: true},
 		Promoted:  journal.Promoted{Commit: "d4", Tree: "t4"},
 		Start:     "t4",
 		Requests:  map[string]protocol.RequestReport{"r1": {ID: "r1", OK: true}},
@@ -108,12 +107,12 @@ func TestWorkspaceAfterARestore(t *testing.T) {
 	reverted := *held.Intent
 	reverted.Restore = "bt"
 	s := read(t, write(t, attempt1, base, journal.Record{Intent: &reverted}, heldDone))
-	if diff := cmp.Diff(journal.Workspace{Tree: "bt", TreeVerdict: judge.Valid, Settled: true}, s.Workspace); diff != "" {
+	if diff := cmp.Diff(journal.Workspace{Tree: "bt", TreeVerdict: protocol.Valid, Settled: true}, s.Workspace); diff != "" {
 		t.Errorf("after a whole restore (-want +got):\n%s", diff)
 	}
 	reverted.RestorePaths = [][]byte{{0xff}}
 	s = read(t, write(t, attempt1, base, journal.Record{Intent: &reverted}, heldDone))
-	if diff := cmp.Diff(journal.Workspace{Tree: "bt", TreeVerdict: judge.Valid, Settled: true}, s.Workspace); diff != "" {
+	if diff := cmp.Diff(journal.Workspace{Tree: "bt", TreeVerdict: protocol.Valid, Settled: true}, s.Workspace); diff != "" {
 		t.Errorf("after some paths went back, so that all is as promoted (-want +got):\n%s", diff)
 	}
 	reverted.Restore = "part"
@@ -130,7 +129,7 @@ func TestWithheld(t *testing.T) {
 	patch.Operation = &journal.Operation{ID: "op1", Task: "form", Patch: "sum", Answer: "applied"}
 	refused := journal.Record{Withheld: &journal.Withheld{Sequence: 4, Reason: "no space left",
 		Operation: &journal.Operation{ID: "op1", Task: "form", Patch: "sum", Answer: "refused"}}}
-	before := journal.Workspace{Tree: "t1", Judgement: "j1", TreeVerdict: judge.Invalid, Objection: "no", Settled: true}
+	before := journal.Workspace{Tree: "t1", Judgement: "j1", TreeVerdict: protocol.Invalid, Objection: "no", Settled: true}
 	for name, tc := range map[string]struct {
 		intent, withheld journal.Record
 		want             journal.Workspace

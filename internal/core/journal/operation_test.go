@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -20,10 +19,10 @@ func TestOperations(t *testing.T) {
 	refused := journal.Operation{ID: "op1", Task: "form", Patch: "sum1", Answer: `{"status":"refused"}`}
 	applied := journal.Operation{ID: "op2", Task: "form", Patch: "sum2", Answer: `{"status":"applied"}`}
 	patch := journal.Record{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "b", Restore: "t1",
-		TreeVerdict: judge.Valid, Operation: &applied, Report: protocol.CheckpointReport{Settled: true}}}
+		TreeVerdict: protocol.Valid, Operation: &applied, Report: protocol.CheckpointReport{Settled: true}}}
 	patchDone := journal.Record{Done: &journal.Done{Sequence: 1}}
 	closing := journal.Record{Intent: &journal.Intent{Sequence: 2, Commit: "k1", OldChain: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "d1",
-		Completes: "form", TreeVerdict: judge.Valid, Report: protocol.CheckpointReport{Settled: true}}}
+		Completes: "form", TreeVerdict: protocol.Valid, Report: protocol.CheckpointReport{Settled: true}}}
 	recall := func(s journal.State, id, sum string) string {
 		o, recall := s.Tasks["form"].Recall(id, sum)
 		return string(recall) + o.Answer
@@ -54,7 +53,7 @@ func TestOperations(t *testing.T) {
 		})
 	}
 	s := read(t, write(t, append(records, patchDone)...))
-	if diff := cmp.Diff(journal.Workspace{Tree: "t1", TreeVerdict: judge.Valid, Settled: true}, s.Workspace); diff != "" {
+	if diff := cmp.Diff(journal.Workspace{Tree: "t1", TreeVerdict: protocol.Valid, Settled: true}, s.Workspace); diff != "" {
 		t.Errorf("workspace after a patch (-want +got):\n%s", diff)
 	}
 }

@@ -9,7 +9,6 @@ package journal
 import (
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -98,7 +97,7 @@ type Base struct {
 type TaskBegun struct {
 	Name   string           `json:"name"`
 	Policy policy.Effective `json:"policy"`
-	Plan   judge.Plan       `json:"plan"`
+	Plan   protocol.Plan    `json:"plan"`
 	// From is the tree that is promoted by then.
 	From string `json:"from,omitempty"`
 }
@@ -200,8 +199,8 @@ type Intent struct {
 	Completes string `json:"completes,omitempty"`
 	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; TreeVerdict is the
 	// verdict itself. They tell whether the next checkpoint has anything new to say.
-	Judgement   string        `json:"judgement"`
-	TreeVerdict judge.Verdict `json:"standing"`
+	Judgement   string           `json:"judgement"`
+	TreeVerdict protocol.Verdict `json:"standing"`
 	// Objection is the worst violation in words, when there is one.
 	Objection string `json:"objection,omitempty"`
 	// Answers to the requests that led to it.

@@ -8,7 +8,6 @@ import (
 	"maps"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/directives"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -87,7 +86,7 @@ type Workspace struct {
 	Tree string
 	// Judgement and TreeVerdict as in Intent; Settled is false for a tree that was not judged.
 	Judgement   string
-	TreeVerdict judge.Verdict `json:"Standing"` // its name in snapshots since the first version
+	TreeVerdict protocol.Verdict `json:"Standing"` // its name in snapshots since the first version
 	Objection   string
 	Settled     bool
 }
@@ -215,7 +214,7 @@ func (s *State) base(b Base) error {
 	s.Base = &b
 	if s.Promoted == (Promoted{}) {
 		s.Promoted, s.Start = Promoted(b), b.Tree
-		s.Workspace = Workspace{Tree: b.Tree, TreeVerdict: judge.Valid, Settled: true}
+		s.Workspace = Workspace{Tree: b.Tree, TreeVerdict: protocol.Valid, Settled: true}
 	}
 	return nil
 }
@@ -333,7 +332,7 @@ func (s *State) left(i Intent) Workspace {
 		return Workspace{Tree: i.Tree, Judgement: i.Judgement, TreeVerdict: i.TreeVerdict, Objection: i.Objection,
 			Settled: i.Report.Settled}
 	case s.Promoted.Tree:
-		return Workspace{Tree: i.Restore, TreeVerdict: judge.Valid, Settled: true}
+		return Workspace{Tree: i.Restore, TreeVerdict: protocol.Valid, Settled: true}
 	}
 	return Workspace{Tree: i.Restore}
 }

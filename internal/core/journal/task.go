@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -17,7 +16,7 @@ import (
 type Task struct {
 	// Policy and Plan that are pinned for it.
 	Policy policy.Effective
-	Plan   judge.Plan
+	Plan   protocol.Plan
 	// Begun and Ended in this attempt.
 	Begun, Ended bool
 	// Completed is when the agent said that it is done; zero before.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
@@ -81,7 +82,7 @@ func TestTooMuchWork(t *testing.T) {
 	want := map[string]int{"not-judged: " + tooHard: files - 3, "not-judged: " + tooMuchWork: 3}
 	for range 2 {
 		j := judgeAll(in)
-		if diff := cmp.Diff(want, count(j)); diff != "" || j.Verdict != Invalid {
+		if diff := cmp.Diff(want, count(j)); diff != "" || j.Verdict != protocol.Invalid {
 			t.Errorf("%s (-want +got):\n%s", j.Verdict, diff)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestKindsOfChangesMayBeCritical: what breaks a rule that a permission of changes is about has severity Critical where the policy says so,
@@ -38,7 +39,7 @@ func TestKindsOfChangesMayBeCritical(t *testing.T) {
 						t.Errorf("%+v", v)
 					}
 				}
-				if j.Severity != policy.Critical || j.Verdict != Invalid {
+				if j.Severity != policy.Critical || j.Verdict != protocol.Invalid {
 					t.Errorf("%s, %s: %+v", j.Severity, j.Verdict, j.Violations)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Judge judges a captured tree against its base by every rule. It is a pure function of the input and does not depend
@@ -19,7 +20,7 @@ import (
 func Judge(ctx context.Context, in Input) (Judgement, error) {
 	rules := Rules()
 	v := newView(ctx, in, rules)
-	j := Judgement{Verdict: Valid, Lines: v.lines()}
+	j := Judgement{Verdict: protocol.Valid, Lines: v.lines()}
 	for _, rule := range rules {
 		if v.stopped() {
 			break
@@ -32,7 +33,7 @@ func Judge(ctx context.Context, in Input) (Judgement, error) {
 	if len(j.Violations) > 0 {
 		j.Severity = j.Violations[0].Severity
 		if j.Severity.Blocks() {
-			j.Verdict = Invalid
+			j.Verdict = protocol.Invalid
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -41,12 +42,12 @@ func Judge(ctx context.Context, in Input) (Judgement, error) {
 	return j, nil
 }
 
-func (r *Rule) violation(b breach) Violation {
+func (r *Rule) violation(b breach) protocol.Violation {
 	suggestion := b.suggestion
 	if suggestion == "" {
 		suggestion = r.Suggestion
 	}
-	return Violation{
+	return protocol.Violation{
 		Rule:       cmp.Or(b.rule, r.ID),
 		Path:       b.path,
 		Severity:   b.severity.OrError(),
@@ -56,8 +57,8 @@ func (r *Rule) violation(b breach) Violation {
 }
 
 // Told are the violations that the agent is told of, worst first. What is only Info is for the log.
-func (j Judgement) Told() []Violation {
-	i := slices.IndexFunc(j.Violations, func(v Violation) bool { return v.Severity.Compare(policy.Info) <= 0 })
+func (j Judgement) Told() []protocol.Violation {
+	i := slices.IndexFunc(j.Violations, func(v protocol.Violation) bool { return v.Severity.Compare(policy.Info) <= 0 })
 	if i < 0 {
 		return j.Violations
 	}
@@ -65,7 +66,7 @@ func (j Judgement) Told() []Violation {
 }
 
 // compareViolations orders them worst first, then by path, rule and message: the order is total up to equal violations.
-func compareViolations(a, b Violation) int {
+func compareViolations(a, b protocol.Violation) int {
 	return cmp.Or(
 		b.Severity.Compare(a.Severity),
 		strings.Compare(a.Path, b.Path),
@@ -84,7 +85,7 @@ func Summary(j Judgement) string {
 	if worst.Path != "" {
 		worst.Path = Escape(worst.Path)
 	}
-	text := worst.text()
+	text := textOf(worst)
 	switch more := len(j.Violations) - 1; more {
 	case 0:
 	case 1:
@@ -96,10 +97,10 @@ func Summary(j Judgement) string {
 }
 
 // SummaryOf is Summary of one violation whose path is escaped already.
-func SummaryOf(v Violation) string { return clipBytes(v.text(), maxSummary) }
+func SummaryOf(v protocol.Violation) string { return clipBytes(textOf(v), maxSummary) }
 
-// text says what is wrong and what to do. The path is escaped.
-func (v Violation) text() string {
+// textOf a violation says what is wrong and what to do. The path is escaped.
+func textOf(v protocol.Violation) string {
 	text := fmt.Sprintf("Rule %s is broken by %s: %s.", v.Rule, v.Path, v.Message)
 	if v.Path == "" {
 		text = fmt.Sprintf("Rule %s: %s.", v.Rule, v.Message)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // benchInput is a change of so many files in a tree of ten times as many, under so many patterns of all kinds.
@@ -56,7 +57,7 @@ func BenchmarkJudge(b *testing.B) {
 	for _, files := range []int{1000, 10000} {
 		for _, patterns := range []int{12, 300} {
 			in := benchInput(files, patterns)
-			if j := judgeAll(in); j.Verdict != Valid {
+			if j := judgeAll(in); j.Verdict != protocol.Valid {
 				b.Fatal(Summary(j))
 			}
 			b.Run(fmt.Sprintf("files=%d/patterns=%d", files, patterns), func(b *testing.B) {

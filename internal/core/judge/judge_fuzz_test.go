@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
@@ -26,7 +27,7 @@ func fuzzInput(path, other, target string, oldMode, newMode uint32, kind, found,
 		Changes:  []Change{change, addFile(other), addLink(other+"/l", target)},
 		Contents: contentsOf(map[string]string{sampleID: content, otherID: content + "\n" + target}),
 		Found:    []Found{{Path: path, Kind: FoundKind(found), Size: 1}},
-		Plan:     Plan{Allowed: []string{"in/**"}, Forbidden: []string{pattern}},
+		Plan:     protocol.Plan{Allowed: []string{"in/**"}, Forbidden: []string{pattern}},
 		Policy: policy.Effective{
 			Paths:   policy.Paths{Protected: []string{"CODEOWNERS", pattern}, Severity: policy.Critical},
 			Checks:  []policy.Check{{Name: "check", CEL: "file.path.matches('^in/.*') && file.linesAdded > file.linesRemoved", Message: "m", Severity: policy.Info}},
@@ -65,7 +66,7 @@ func FuzzJudge(f *testing.F) {
 		if diff := cmp.Diff(j, judgeAll(in)); diff != "" {
 			t.Errorf("the order of changes matters:\n%s", diff)
 		}
-		if j.Verdict == Valid && plainlyBad(in) {
+		if j.Verdict == protocol.Valid && plainlyBad(in) {
 			t.Errorf("valid, although plainly bad: %+v", in.Changes)
 		}
 	})
@@ -86,7 +87,7 @@ func checkJudgement(t *testing.T, j Judgement) {
 			}
 		}
 	}
-	if blocks != (j.Verdict == Invalid) {
+	if blocks != (j.Verdict == protocol.Invalid) {
 		t.Errorf("verdict %s, but blocking violations: %t", j.Verdict, blocks)
 	}
 	if summary := Summary(j); len(summary) > maxSummary || strings.ContainsFunc(summary, invisible) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/checks"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // sound sets what a sample leaves out: limits out of reach, and a tree that holds what the changes say.
@@ -124,7 +125,7 @@ func TestRejectingSamplesBlock(t *testing.T) {
 	for _, rule := range Rules() {
 		for _, sample := range rule.Reject {
 			j := judgeAll(sound(sample.Input))
-			if j.Verdict != Invalid {
+			if j.Verdict != protocol.Invalid {
 				t.Errorf("%s, %s: verdict %s, want Invalid", rule.ID, sample.Name, j.Verdict)
 			}
 		}
@@ -144,10 +145,10 @@ func TestReason(t *testing.T) {
 
 // TestPrecedence: of the rules about where an agent may write, a path breaks the first that applies.
 func TestPrecedence(t *testing.T) {
-	plan := Plan{
+	plan := protocol.Plan{
 		Allowed:   []string{"in/**"},
 		Forbidden: []string{"in/forbidden/**", "all"},
-		Files: &FilePlan{Create: []string{
+		Files: &protocol.FilePlan{Create: []string{
 			"in/planned", "in/forbidden/planned", "in/protected/planned", "in/closed/planned", "in/contract/planned", "out/planned",
 		}},
 	}
@@ -192,17 +193,17 @@ func TestSeverity(t *testing.T) {
 	tests := map[string]struct {
 		paths        policy.Severity
 		links        policy.Permission
-		wantVerdict  Verdict
+		wantVerdict  protocol.Verdict
 		wantSeverity policy.Severity
 	}{
-		"a warning does not block":              {policy.Info, policy.Warn, Valid, policy.Warning},
-		"information does not block":            {policy.Info, policy.Allow, Valid, policy.Info},
-		"an error blocks":                       {policy.Error, policy.Allow, Invalid, policy.Error},
-		"the worst counts":                      {policy.Critical, policy.Deny, Invalid, policy.Critical},
-		"a severity that is not set blocks":     {"", policy.Allow, Invalid, policy.Error},
-		"a severity that is not known blocks":   {"Mild", policy.Allow, Invalid, policy.Error},
-		"a permission that is not set denies":   {policy.Info, "", Invalid, policy.Error},
-		"a permission that is not known denies": {policy.Info, "allow", Invalid, policy.Error},
+		"a warning does not block":              {policy.Info, policy.Warn, protocol.Valid, policy.Warning},
+		"information does not block":            {policy.Info, policy.Allow, protocol.Valid, policy.Info},
+		"an error blocks":                       {policy.Error, policy.Allow, protocol.Invalid, policy.Error},
+		"the worst counts":                      {policy.Critical, policy.Deny, protocol.Invalid, policy.Critical},
+		"a severity that is not set blocks":     {"", policy.Allow, protocol.Invalid, policy.Error},
+		"a severity that is not known blocks":   {"Mild", policy.Allow, protocol.Invalid, policy.Error},
+		"a permission that is not set denies":   {policy.Info, "", protocol.Invalid, policy.Error},
+		"a permission that is not known denies": {policy.Info, "allow", protocol.Invalid, policy.Error},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +222,7 @@ func TestSeverity(t *testing.T) {
 }
 
 func TestNothingChangedIsValid(t *testing.T) {
-	if diff := cmp.Diff(Judgement{Verdict: Valid}, judgeAll(Input{})); diff != "" {
+	if diff := cmp.Diff(Judgement{Verdict: protocol.Valid}, judgeAll(Input{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -230,7 +231,7 @@ func TestNothingChangedIsValid(t *testing.T) {
 func TestEveryPathIsJudged(t *testing.T) {
 	const files = 5000
 	for _, bad := range []int{0, files / 2, files - 1} {
-		in := Input{Plan: Plan{Allowed: []string{"in/**"}}}
+		in := Input{Plan: protocol.Plan{Allowed: []string{"in/**"}}}
 		for i := range files {
 			path := fmt.Sprintf("in/%d/%d/%d", i%7, i%26, i)
 			if i == bad {
@@ -265,17 +266,17 @@ func TestSummary(t *testing.T) {
 		in   Judgement
 		want string
 	}{
-		"nothing": {Judgement{Verdict: Valid}, "No rule is broken."},
+		"nothing": {Judgement{Verdict: protocol.Valid}, "No rule is broken."},
 		"one path": {
-			Judgement{Violations: []Violation{{Rule: "names", Path: "a\x1b", Message: "it is bad", Suggestion: "rename it"}}},
+			Judgement{Violations: []protocol.Violation{{Rule: "names", Path: "a\x1b", Message: "it is bad", Suggestion: "rename it"}}},
 			`Rule names is broken by "a\x1b": it is bad. To fix it: rename it.`,
 		},
 		"the whole tree, and another": {
-			Judgement{Violations: []Violation{{Rule: "workspace-size", Message: "it is large"}, {}}},
+			Judgement{Violations: []protocol.Violation{{Rule: "workspace-size", Message: "it is large"}, {}}},
 			"Rule workspace-size: it is large. There is 1 more violation.",
 		},
 		"several": {
-			Judgement{Violations: []Violation{{Rule: "names", Path: "a", Message: "m"}, {}, {}}},
+			Judgement{Violations: []protocol.Violation{{Rule: "names", Path: "a", Message: "m"}, {}, {}}},
 			"Rule names is broken by a: m. There are 2 more violations.",
 		},
 	}
@@ -289,7 +290,7 @@ func TestSummary(t *testing.T) {
 }
 
 func TestSummaryIsBounded(t *testing.T) {
-	got := Summary(Judgement{Violations: []Violation{{Rule: "names", Path: "a", Message: strings.Repeat("ü", 5000)}}})
+	got := Summary(Judgement{Violations: []protocol.Violation{{Rule: "names", Path: "a", Message: strings.Repeat("ü", 5000)}}})
 	if len(got) > maxSummary || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
 		t.Errorf("got %d bytes ending in %q", len(got), got[len(got)-8:])
 	}

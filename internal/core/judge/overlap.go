@@ -3,7 +3,11 @@
 
 package judge
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
 
 const (
 	// mostPlanSteps bounds the comparison of a plan with all others, as mostSteps bounds that with rules: it takes some 3 s at most. Twenty plans of 500 files
@@ -20,8 +24,8 @@ type PlanComparison struct {
 	plan [][]compared
 }
 
-// Compare the plan with others. The time that it takes is bounded over all of them.
-func (p Plan) Compare() *PlanComparison {
+// Compare a plan with others. The time that it takes is bounded over all of them.
+func Compare(p protocol.Plan) *PlanComparison {
 	c := &PlanComparison{comparison: comparison{left: mostPlanSteps}}
 	c.plan = c.read(p)
 	return c
@@ -30,7 +34,7 @@ func (p Plan) Compare() *PlanComparison {
 // Overlaps reports whether two plans may change a common path, and names a pattern of each that does; "" stands for
 // everything, where a plan does not say. It errs on the side of yes: two patterns that can match a common path always
 // overlap, forbidden areas are not taken off, and what takes too long to compare overlaps.
-func (c *PlanComparison) Overlaps(q Plan) (mine, others string, ok bool) {
+func (c *PlanComparison) Overlaps(q protocol.Plan) (mine, others string, ok bool) {
 	return c.overlap(c.plan, c.read(q))
 }
 
@@ -48,8 +52,8 @@ type compared struct {
 	exact, folded []segment
 }
 
-// bounds are lists of patterns of which a path must match each that is not empty.
-func (p Plan) bounds() [][]string {
+// bounds of a plan are lists of patterns of which a path must match each that is not empty.
+func bounds(p protocol.Plan) [][]string {
 	var files []string
 	if p.Files != nil {
 		files = append(append(append(files, p.Files.Create...), p.Files.Modify...), p.Files.Delete...)
@@ -61,9 +65,9 @@ func (p Plan) bounds() [][]string {
 }
 
 // read the lists of patterns of a plan.
-func (c *comparison) read(p Plan) [][]compared {
+func (c *comparison) read(p protocol.Plan) [][]compared {
 	var lists [][]compared
-	for _, texts := range p.bounds() {
+	for _, texts := range bounds(p) {
 		list := make([]compared, len(texts))
 		for i, text := range texts {
 			list[i] = c.pattern(text)

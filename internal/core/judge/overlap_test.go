@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 func TestPatternsMeet(t *testing.T) {
@@ -77,10 +79,10 @@ func TestWhatIsMatchedTwiceOverlaps(t *testing.T) {
 			t.Fatalf("%s and %s both match %s and are said not to overlap", a, b, path)
 		}
 		// And so do plans that allow it by other patterns as well.
-		p := Plan{Allowed: []string{"nowhere", a}, Files: &FilePlan{Modify: []string{path}}}
-		q := Plan{Allowed: []string{b}, Forbidden: []string{"x"}, Files: &FilePlan{Create: []string{"nowhere"}, Delete: []string{b}}}
-		for _, pair := range [][2]Plan{{p, q}, {q, p}, {p, {}}, {{}, q}} {
-			if _, _, ok := pair[0].Compare().Overlaps(pair[1]); !ok {
+		p := protocol.Plan{Allowed: []string{"nowhere", a}, Files: &protocol.FilePlan{Modify: []string{path}}}
+		q := protocol.Plan{Allowed: []string{b}, Forbidden: []string{"x"}, Files: &protocol.FilePlan{Create: []string{"nowhere"}, Delete: []string{b}}}
+		for _, pair := range [][2]protocol.Plan{{p, q}, {q, p}, {p, {}}, {{}, q}} {
+			if _, _, ok := Compare(pair[0]).Overlaps(pair[1]); !ok {
 				t.Fatalf("plans %+v and %+v are said not to overlap; both allow %s", pair[0], pair[1], path)
 			}
 		}
@@ -91,14 +93,14 @@ func TestWhatIsMatchedTwiceOverlaps(t *testing.T) {
 }
 
 func TestPlansOverlap(t *testing.T) {
-	area := func(patterns ...string) Plan { return Plan{Allowed: patterns} }
-	files := func(patterns ...string) Plan {
-		return Plan{Files: &FilePlan{Create: patterns[:1], Modify: patterns[1:]}}
+	area := func(patterns ...string) protocol.Plan { return protocol.Plan{Allowed: patterns} }
+	files := func(patterns ...string) protocol.Plan {
+		return protocol.Plan{Files: &protocol.FilePlan{Create: patterns[:1], Modify: patterns[1:]}}
 	}
 	narrow := area("web/**", "api/**")
-	narrow.Files = &FilePlan{Modify: []string{"api/openapi.yaml"}}
+	narrow.Files = &protocol.FilePlan{Modify: []string{"api/openapi.yaml"}}
 	tests := map[string]struct {
-		a, b         Plan
+		a, b         protocol.Plan
 		wantA, wantB string
 		want         bool
 	}{
@@ -113,7 +115,7 @@ func TestPlansOverlap(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			a, b, ok := tc.a.Compare().Overlaps(tc.b)
+			a, b, ok := Compare(tc.a).Overlaps(tc.b)
 			if ok != tc.want || a != tc.wantA || b != tc.wantB {
 				t.Errorf("%t by %q and %q, want %t by %q and %q", ok, a, b, tc.want, tc.wantA, tc.wantB)
 			}
@@ -128,12 +130,12 @@ func meetExactly(a, b string) bool {
 
 // TestManyPlansAreComparedInBoundedTime: nobody starts while plans are compared, and whoever writes them chooses what that costs.
 func TestManyPlansAreComparedInBoundedTime(t *testing.T) {
-	mine, others := Plan{Files: &FilePlan{Modify: alike(500, 240)}}, Plan{}
+	mine, others := protocol.Plan{Files: &protocol.FilePlan{Modify: alike(500, 240)}}, protocol.Plan{}
 	for i := range 500 {
 		others.Allowed = append(others.Allowed, slow(i))
 	}
 	began := time.Now()
-	c := mine.Compare()
+	c := Compare(mine)
 	for range 20 {
 		if _, _, ok := c.Overlaps(others); !ok {
 			t.Error("what takes too long to compare does not overlap")
@@ -146,14 +148,14 @@ func TestManyPlansAreComparedInBoundedTime(t *testing.T) {
 
 // TestManyLargePlansAreCompared: twenty plans of 500 files are compared with another one to the end.
 func TestManyLargePlansAreCompared(t *testing.T) {
-	files := func(of int) (p Plan) {
-		p.Files = &FilePlan{}
+	files := func(of int) (p protocol.Plan) {
+		p.Files = &protocol.FilePlan{}
 		for i := range 500 {
 			p.Files.Modify = append(p.Files.Modify, fmt.Sprintf("web/components/%d/field%d.ts", of, i))
 		}
 		return p
 	}
-	c := files(0).Compare()
+	c := Compare(files(0))
 	for i := range 20 {
 		if mine, others, ok := c.Overlaps(files(i + 1)); ok {
 			t.Fatalf("%d: %q and %q overlap", i, mine, others)

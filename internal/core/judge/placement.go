@@ -6,6 +6,8 @@ package judge
 import (
 	"context"
 	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // placement is what makes a rule one about where an agent may write.
@@ -83,12 +85,12 @@ func (v *view) placedBy(r *Rule) []breach {
 // CheckPlacement gives the placement rules that changes break: what is wrong with them by their paths alone, whatever is in them.
 // It lets an agent be warned before a checkpoint; it is no verdict, and a change that it has nothing to say about may break
 // any other rule.
-func CheckPlacement(in Input) []Violation {
+func CheckPlacement(in Input) []protocol.Violation {
 	rules := PlacementRules()
 	v := &view{Input: in, ctx: context.Background()}
 	v.sift()
 	v.placeAll(rules)
-	var found []Violation
+	var found []protocol.Violation
 	for _, rule := range rules {
 		for _, b := range rule.breaches(v) {
 			found = append(found, rule.violation(b))

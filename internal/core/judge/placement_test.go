@@ -11,16 +11,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Whatever is found by paths alone, Judge says as well once it sees the same changes; and what the areas say is found.
 func TestCheckPlacement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := Input{Policy: policy.Merge(policy.Sources{}), Plan: Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}}}
+		in := Input{Policy: policy.Merge(policy.Sources{}), Plan: protocol.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}}}
 		for path := range rapid.MapOfN(rapid.SampledFrom([]string{"web/a", "web/legacy/b", "README.md", ".github/x", "AGENTS.md"}), rapid.Bool(), 1, 5).Draw(t, "paths") {
 			in.Changes = append(in.Changes, addFile(path))
 		}
-		said := map[Violation]bool{}
+		said := map[protocol.Violation]bool{}
 		for _, v := range judgeAll(in).Violations {
 			said[v] = true
 		}
@@ -52,7 +53,7 @@ func TestPlacementRules(t *testing.T) {
 		for _, sample := range slices.Concat(rule.Reject, rule.Accept) {
 			in := sound(sample.Input)
 			closed := map[string]string{}
-			var want []Violation
+			var want []protocol.Violation
 			for _, v := range judgeAll(in).Violations {
 				if !slices.Contains(placing, v.Rule) {
 					continue

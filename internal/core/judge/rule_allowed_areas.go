@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // allowedAreas keeps the work where the plan puts it.
@@ -30,17 +31,17 @@ func allowedAreas() Rule {
 			},
 		},
 		Reject: []Sample{
-			{"a file elsewhere", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("api/a.go")}}},
-			{"a deletion elsewhere", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{deleteFile("README.md")}}},
-			{"a path that only begins alike", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("website/a.js")}}},
-			{"another case", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("Web/a.js")}}},
-			{"a link in the place of the area", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addLink("web", "api")}}},
+			{"a file elsewhere", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("api/a.go")}}},
+			{"a deletion elsewhere", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{deleteFile("README.md")}}},
+			{"a path that only begins alike", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("website/a.js")}}},
+			{"another case", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("Web/a.js")}}},
+			{"a link in the place of the area", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{addLink("web", "api")}}},
 		},
 		Accept: []Sample{
-			{"a file in an area", Input{Plan: Plan{Allowed: []string{"docs/", "web/**"}}, Changes: []Change{addFile("web/a/b.js"), deleteFile("docs/x.md")}}},
+			{"a file in an area", Input{Plan: protocol.Plan{Allowed: []string{"docs/", "web/**"}}, Changes: []Change{addFile("web/a/b.js"), deleteFile("docs/x.md")}}},
 			{"no areas", Input{Changes: []Change{addFile("anything")}}},
 			{"what is protected already", Input{
-				Plan:    Plan{Allowed: []string{"web/**"}},
+				Plan:    protocol.Plan{Allowed: []string{"web/**"}},
 				Policy:  policy.Effective{Paths: policy.Paths{Protected: []string{"CODEOWNERS"}}},
 				Changes: []Change{addFile("CODEOWNERS")},
 			}},

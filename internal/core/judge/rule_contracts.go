@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // contracts keeps two Features from changing at once what others rely on: an API's description, a schema, events. Each
@@ -38,7 +39,7 @@ func contracts() Rule {
 				Locks:  []string{"web"}, Changes: []Change{addFile("web/a")},
 			}},
 			{"although planned", Input{
-				Policy: held, Plan: Plan{Files: &FilePlan{Delete: []string{"api/openapi.yaml"}}}, Changes: []Change{deleteFile("api/openapi.yaml")},
+				Policy: held, Plan: protocol.Plan{Files: &protocol.FilePlan{Delete: []string{"api/openapi.yaml"}}}, Changes: []Change{deleteFile("api/openapi.yaml")},
 			}},
 		},
 		Accept: []Sample{

@@ -3,7 +3,11 @@
 
 package judge
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
 
 // forbiddenAreas comes before all other rules about areas: what the plan forbids, nothing else opens.
 func forbiddenAreas() Rule {
@@ -20,18 +24,18 @@ func forbiddenAreas() Rule {
 			},
 		},
 		Reject: []Sample{
-			{"a file in it", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/legacy/a.js")}}},
-			{"a deletion in it", Input{Plan: Plan{Forbidden: []string{"web/legacy/"}}, Changes: []Change{deleteFile("web/legacy/a.js")}}},
+			{"a file in it", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/legacy/a.js")}}},
+			{"a deletion in it", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/"}}, Changes: []Change{deleteFile("web/legacy/a.js")}}},
 			{"although allowed", Input{
-				Plan:    Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
+				Plan:    protocol.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
 				Changes: []Change{modifyFile("web/legacy/a.js")},
 			}},
-			{"in another case", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("Web/LEGACY/a.js")}}},
-			{"a link in its place", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web/legacy", "new")}}},
-			{"a link in the place of its parent", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web", "new")}}},
+			{"in another case", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("Web/LEGACY/a.js")}}},
+			{"a link in its place", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web/legacy", "new")}}},
+			{"a link in the place of its parent", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web", "new")}}},
 		},
 		Accept: []Sample{
-			{"a file beside it", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/a.js"), addFile("legacy/a.js")}}},
+			{"a file beside it", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/a.js"), addFile("legacy/a.js")}}},
 			{"nothing forbidden", Input{Changes: []Change{addFile("web/a.js")}}},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // usablePatterns exists because a pattern that cannot be read would otherwise guard nothing, silently.
@@ -26,13 +27,13 @@ func usablePatterns() Rule {
 			return found
 		},
 		Reject: []Sample{
-			{"a forbidden area with an open bracket", Input{Plan: Plan{Forbidden: []string{"web/[a"}}}},
+			{"a forbidden area with an open bracket", Input{Plan: protocol.Plan{Forbidden: []string{"web/[a"}}}},
 			{"a protected path that is a negation", Input{Policy: policy.Effective{Paths: policy.Paths{Protected: []string{"!web/**"}}}}},
-			{"an allowed area that climbs", Input{Plan: Plan{Allowed: []string{"../**"}}}},
-			{"a planned file with braces", Input{Plan: Plan{Files: &FilePlan{Create: []string{"web/*.{js,ts}"}}}}},
+			{"an allowed area that climbs", Input{Plan: protocol.Plan{Allowed: []string{"../**"}}}},
+			{"a planned file with braces", Input{Plan: protocol.Plan{Files: &protocol.FilePlan{Create: []string{"web/*.{js,ts}"}}}}},
 		},
 		Accept: []Sample{
-			{"patterns as in .gitignore", Input{Plan: Plan{
+			{"patterns as in .gitignore", Input{Plan: protocol.Plan{
 				Allowed:   []string{"web/**", "/docs/", "*.md", "src/**/test_[a-z].py", `a\[1\]`},
 				Forbidden: []string{"web/legacy"},
 			}}},

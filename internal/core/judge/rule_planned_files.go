@@ -3,12 +3,16 @@
 
 package judge
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
 
 // plannedFiles holds the work to the files that were planned, each for what was planned to be done to it.
 func plannedFiles() Rule {
-	files := func(create, modify, remove string) Plan {
-		return Plan{Files: &FilePlan{Create: []string{create}, Modify: []string{modify}, Delete: []string{remove}}}
+	files := func(create, modify, remove string) protocol.Plan {
+		return protocol.Plan{Files: &protocol.FilePlan{Create: []string{create}, Modify: []string{modify}, Delete: []string{remove}}}
 	}
 	return Rule{
 		ID:         "planned-files",
@@ -26,7 +30,7 @@ func plannedFiles() Rule {
 			{"a file that is not planned", Input{Plan: files("new.go", "old.go", "dead.go"), Changes: []Change{addFile("other.go")}}},
 			{"a deletion of a file to be modified", Input{Plan: files("new.go", "old.go", "dead.go"), Changes: []Change{deleteFile("old.go")}}},
 			{"a modification of a file to be created", Input{Plan: files("new.go", "old.go", "dead.go"), Changes: []Change{modifyFile("new.go")}}},
-			{"nothing to be deleted", Input{Plan: Plan{Files: &FilePlan{Create: []string{"**"}, Modify: []string{"**"}}}, Changes: []Change{deleteFile("a")}}},
+			{"nothing to be deleted", Input{Plan: protocol.Plan{Files: &protocol.FilePlan{Create: []string{"**"}, Modify: []string{"**"}}}, Changes: []Change{deleteFile("a")}}},
 		},
 		Accept: []Sample{
 			{"as planned", Input{
@@ -34,7 +38,7 @@ func plannedFiles() Rule {
 				Changes: []Change{addFile("new.go"), modifyFile("old.go"), deleteFile("dead.go")},
 			}},
 			{"by pattern", Input{Plan: files("web/**", "*.md", "dead/"), Changes: []Change{addFile("web/a/b"), modifyFile("docs/a.md"), deleteFile("dead/x")}}},
-			{"no files planned", Input{Plan: Plan{Files: &FilePlan{}}, Changes: []Change{addFile("a")}}},
+			{"no files planned", Input{Plan: protocol.Plan{Files: &protocol.FilePlan{}}, Changes: []Change{addFile("a")}}},
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // protectedPaths guards what steers CI, reviews, Git and other agents: the author of these decides what runs next with
@@ -35,7 +36,7 @@ func protectedPaths() Rule {
 			{"with what NTFS drops", Input{Policy: guard("CODEOWNERS"), Changes: []Change{addFile("CODEOWNERS. .")}}},
 			{"although planned", Input{
 				Policy:  guard("AGENTS.md"),
-				Plan:    Plan{Allowed: []string{"**"}, Files: &FilePlan{Create: []string{"AGENTS.md"}}},
+				Plan:    protocol.Plan{Allowed: []string{"**"}, Files: &protocol.FilePlan{Create: []string{"AGENTS.md"}}},
 				Changes: []Change{addFile("AGENTS.md")},
 			}},
 			{"a link in the place of its directory", Input{Policy: guard(".claude/**"), Changes: []Change{addLink(".claude", "mine")}}},
@@ -44,7 +45,7 @@ func protectedPaths() Rule {
 			{"a path that only begins alike", Input{Policy: guard(".github/**", "CODEOWNERS"), Changes: []Change{addFile(".github.md"), addFile("CODEOWNERS.md")}}},
 			{"what the plan forbids already", Input{
 				Policy:  guard("AGENTS.md"),
-				Plan:    Plan{Forbidden: []string{"AGENTS.md"}},
+				Plan:    protocol.Plan{Forbidden: []string{"AGENTS.md"}},
 				Changes: []Change{addFile("AGENTS.md")},
 			}},
 		},

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // strayLinks exists because a link in an allowed area that leads out of it makes what is outside look like a part of it, to
@@ -14,7 +15,7 @@ import (
 func strayLinks() Rule {
 	in := func(p policy.Permission, c Change) Input {
 		return Input{
-			Plan: Plan{Allowed: []string{"web/**", "/docs/"}}, Changes: []Change{c},
+			Plan: protocol.Plan{Allowed: []string{"web/**", "/docs/"}}, Changes: []Change{c},
 			Policy: policy.Effective{Changes: policy.Changes{StrayLinks: p, Symlinks: policy.Allow}},
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
@@ -57,7 +58,7 @@ func FuzzLinkTarget(f *testing.F) {
 		})
 		j := judgeAll(in)
 		wellFormed := in.Changes[0].fault() == ""
-		if found := slices.ContainsFunc(j.Violations, func(v Violation) bool { return v.Rule == "secrets" }); found != wellFormed {
+		if found := slices.ContainsFunc(j.Violations, func(v protocol.Violation) bool { return v.Rule == "secrets" }); found != wellFormed {
 			t.Errorf("found: %t, well-formed: %t", found, wellFormed)
 		}
 		for _, v := range j.Violations {

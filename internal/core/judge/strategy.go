@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // mostSteps bounds the comparison of a plan with paths.rules, in bytes that are read and names that are compared, with more for a name that is compared with
@@ -21,7 +22,7 @@ const maxShown = 64
 // change a path that paths.rules of the policy are about, and Direct for any other. A plan that bounds no paths may change each. The reason
 // says why Auto came to it, and is empty where the policy has decided. It errs on the side of Shadow, as Plan.Overlaps does on that of yes: rules that
 // close paths are guards, so that names are compared as these do, too, and what takes too long to compare counts as what meets.
-func Strategy(p Plan, contracts []string, e policy.Effective) (strategy, reason string) {
+func Strategy(p protocol.Plan, contracts []string, e policy.Effective) (strategy, reason string) {
 	if e.Execution.Strategy != policy.StrategyAuto {
 		return e.Execution.Strategy, ""
 	}
@@ -31,7 +32,7 @@ func Strategy(p Plan, contracts []string, e policy.Effective) (strategy, reason 
 	c := comparison{guards: true, left: mostSteps}
 	mine := c.read(p)
 	for _, r := range e.Paths.Rules {
-		path, others, ok := c.overlap(mine, c.read(Plan{Allowed: r.Paths}))
+		path, others, ok := c.overlap(mine, c.read(protocol.Plan{Allowed: r.Paths}))
 		switch {
 		case !ok:
 		case c.left < 0:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 func TestStrategy(t *testing.T) {
@@ -18,22 +19,22 @@ func TestStrategy(t *testing.T) {
 	ruled.Paths.Rules = []policy.PathRule{{Paths: []string{"db/**/*.sql"}, Access: policy.ReadOnly}, {Paths: []string{"api/**", "web/shared/**"}, Access: policy.ReadOnly}}
 	direct, shadow := ruled, ruled
 	direct.Execution.Strategy, shadow.Execution.Strategy = policy.StrategyDirect, policy.StrategyShadow
-	web := Plan{Allowed: []string{"web/form/**"}, Files: &FilePlan{Modify: []string{"web/form/a.html"}}}
+	web := protocol.Plan{Allowed: []string{"web/form/**"}, Files: &protocol.FilePlan{Modify: []string{"web/form/a.html"}}}
 	for name, test := range map[string]struct {
-		plan      Plan
+		plan      protocol.Plan
 		contracts []string
 		policy    policy.Effective
 		want      string
 		reason    string
 	}{
-		"Direct is what it is":              {Plan{}, []string{"openapi"}, direct, policy.StrategyDirect, ""},
+		"Direct is what it is":              {protocol.Plan{}, []string{"openapi"}, direct, policy.StrategyDirect, ""},
 		"Shadow is what it is":              {web, nil, shadow, policy.StrategyShadow, ""},
 		"a contract":                        {web, []string{"openapi"}, auto, policy.StrategyShadow, `the contract "openapi"`},
-		"neither contracts nor rules":       {Plan{}, nil, auto, policy.StrategyDirect, "names no contracts"},
-		"no bounds, and rules":              {Plan{}, nil, ruled, policy.StrategyShadow, `bounds no paths, so that it may change "db/**/*.sql"`},
-		"an area that a rule is about":      {Plan{Allowed: []string{"web/**"}}, nil, ruled, policy.StrategyShadow, `may change "web/**"`},
-		"a planned file that a rule is for": {Plan{Allowed: []string{"web/**"}, Files: &FilePlan{Create: []string{"web/shared/b.ts"}}}, nil, ruled, policy.StrategyShadow, `are about "web/shared/**"`},
-		"an area in other letters":          {Plan{Allowed: []string{"WEB/Shared"}}, nil, ruled, policy.StrategyShadow, `are about "web/shared/**"`},
+		"neither contracts nor rules":       {protocol.Plan{}, nil, auto, policy.StrategyDirect, "names no contracts"},
+		"no bounds, and rules":              {protocol.Plan{}, nil, ruled, policy.StrategyShadow, `bounds no paths, so that it may change "db/**/*.sql"`},
+		"an area that a rule is about":      {protocol.Plan{Allowed: []string{"web/**"}}, nil, ruled, policy.StrategyShadow, `may change "web/**"`},
+		"a planned file that a rule is for": {protocol.Plan{Allowed: []string{"web/**"}, Files: &protocol.FilePlan{Create: []string{"web/shared/b.ts"}}}, nil, ruled, policy.StrategyShadow, `are about "web/shared/**"`},
+		"an area in other letters":          {protocol.Plan{Allowed: []string{"WEB/Shared"}}, nil, ruled, policy.StrategyShadow, `are about "web/shared/**"`},
 		"planned files apart from all":      {web, nil, ruled, policy.StrategyDirect, "names no contracts"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +44,7 @@ func TestStrategy(t *testing.T) {
 			}
 		})
 	}
-	if _, reason := Strategy(Plan{}, []string{strings.Repeat("é", 1000)}, auto); len(reason) > 256 {
+	if _, reason := Strategy(protocol.Plan{}, []string{strings.Repeat("é", 1000)}, auto); len(reason) > 256 {
 		t.Errorf("a reason of %d bytes", len(reason))
 	}
 }
@@ -51,7 +52,7 @@ func TestStrategy(t *testing.T) {
 // TestAutoComparesInBoundedTime: whoever writes plans and policies of a project does not keep the manager busy with them.
 func TestAutoComparesInBoundedTime(t *testing.T) {
 	auto := policy.Effective{Execution: policy.Execution{Strategy: policy.StrategyAuto}}
-	plan := Plan{Files: &FilePlan{}}
+	plan := protocol.Plan{Files: &protocol.FilePlan{}}
 	deep := strings.Repeat("?/", 240)
 	for i := range 3000 {
 		plan.Files.Modify = append(plan.Files.Modify, fmt.Sprintf("%sa%d", deep, i))
@@ -71,7 +72,7 @@ func TestAutoComparesInBoundedTime(t *testing.T) {
 // TestAutoComparesWildcardsInBoundedTime: a name is compared with a pattern of many wildcards in a time that is about the product of their lengths.
 func TestAutoComparesWildcardsInBoundedTime(t *testing.T) {
 	auto := policy.Effective{Execution: policy.Execution{Strategy: policy.StrategyAuto}}
-	plan := Plan{Files: &FilePlan{Modify: alike(500, 240)}}
+	plan := protocol.Plan{Files: &protocol.FilePlan{Modify: alike(500, 240)}}
 	for i := range 100 {
 		auto.Paths.Rules = append(auto.Paths.Rules, policy.PathRule{Access: policy.ReadOnly, Paths: []string{slow(i)}})
 	}
@@ -98,7 +99,7 @@ func slow(i int) string { return fmt.Sprintf("/*%sb%d*c", strings.Repeat("[a]", 
 // TestAutoComparesLargePlans: files and rules as large as projects have them are compared to the end.
 func TestAutoComparesLargePlans(t *testing.T) {
 	auto := policy.Effective{Execution: policy.Execution{Strategy: policy.StrategyAuto}}
-	plan := Plan{Files: &FilePlan{}}
+	plan := protocol.Plan{Files: &protocol.FilePlan{}}
 	for i := range 400 {
 		plan.Files.Modify = append(plan.Files.Modify, fmt.Sprintf("web/components/form/field%d.ts", i))
 		auto.Paths.Rules = append(auto.Paths.Rules, policy.PathRule{Access: policy.ReadOnly, Paths: []string{fmt.Sprintf("db/migrations/%d/**", i)}})

@@ -3,6 +3,8 @@
 
 package judge
 
+import "github.com/tidewaiter/tidewaiter/internal/core/protocol"
+
 // mostTouches bounds the comparison of paths with patterns, in steps as those of plans: it takes some 2 s at most. Patterns without wildcards, or with one
 // "*" in a name, take next to nothing of them.
 const mostTouches = 4 << 20
@@ -19,9 +21,9 @@ func NewTouching() *Touching { return &Touching{left: mostTouches} }
 // Plan gives those of some paths that may be changed by who has a plan, and the pattern of the plan that matches the first of them, which is "" where the
 // plan does not say. Forbidden areas are not taken off: somebody who may not change a path may depend on it all the more. All is false where too much was
 // compared to go on: other paths may be among them.
-func (t *Touching) Plan(p Plan, paths []string) (pattern string, touched []string, all bool) {
+func (t *Touching) Plan(p protocol.Plan, paths []string) (pattern string, touched []string, all bool) {
 	touched, all = paths, true
-	for _, bound := range p.bounds() {
+	for _, bound := range bounds(p) {
 		if len(bound) > 0 {
 			var compared bool
 			pattern, touched, compared = t.Matching(bound, touched)

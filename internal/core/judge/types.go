@@ -3,7 +3,11 @@
 
 package judge
 
-import "github.com/tidewaiter/tidewaiter/internal/core/policy"
+import (
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
 
 // File modes as Git stores them.
 const (
@@ -75,21 +79,6 @@ type Found struct {
 	Size int64
 }
 
-// Plan bounds the work, by patterns. Empty Allowed allows everything; Files that are absent or name no file plan
-// nothing in particular.
-type Plan struct {
-	Allowed   []string  `json:"allowed,omitempty"`
-	Forbidden []string  `json:"forbidden,omitempty"`
-	Files     *FilePlan `json:"files,omitempty"`
-}
-
-// FilePlan is the whole set of planned files, as patterns.
-type FilePlan struct {
-	Create []string `json:"create,omitempty"`
-	Modify []string `json:"modify,omitempty"`
-	Delete []string `json:"delete,omitempty"`
-}
-
 // Workspace is what a capture counted, ignored files included.
 type Workspace struct {
 	Files int64
@@ -107,7 +96,7 @@ type Input struct {
 	// Workspace as counted.
 	Workspace Workspace
 	// Plan of the Feature.
-	Plan Plan
+	Plan protocol.Plan
 	// Policy in effect.
 	Policy policy.Effective
 	// Role that the agent works in; may be empty.
@@ -134,37 +123,13 @@ type Input struct {
 // of the answer; one that does not exist is there, without names.
 type Lookup func(dirs []string) map[string][]string
 
-// Violation is one rule broken by one path.
-type Violation struct {
-	// Rule is the rule's id.
-	Rule string `json:"rule"`
-	// Path that breaks it; empty where it is the whole tree. Raw bytes: escape it before it is shown.
-	Path string `json:"path,omitempty"`
-	// Severity of it.
-	Severity policy.Severity `json:"severity"`
-	// Message says what is wrong; hostile names in it are escaped.
-	Message string `json:"message"`
-	// Suggestion says how to fix it.
-	Suggestion string `json:"suggestion,omitempty"`
-}
-
-// Verdict on a tree.
-type Verdict string
-
-// Verdicts. Judge gives the first two; a checkpoint is Skipped when its tree is that of the one before it.
-const (
-	Valid   Verdict = "Valid"
-	Invalid Verdict = "Invalid"
-	Skipped Verdict = "Skipped"
-)
-
 // Judgement is the outcome: violations are sorted worst first, then by path and rule.
 type Judgement struct {
-	Verdict Verdict `json:"verdict"`
+	Verdict protocol.Verdict `json:"verdict"`
 	// Severity of the worst violation; empty where there is none.
 	Severity policy.Severity `json:"severity,omitempty"`
 	// Violations are all of them.
-	Violations []Violation `json:"violations,omitempty"`
+	Violations []protocol.Violation `json:"violations,omitempty"`
 	// Lines that changed. They are no part of what there is to object to.
 	Lines LineCounts `json:"-"`
 }

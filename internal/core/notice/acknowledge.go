@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/spoken"
@@ -62,7 +61,7 @@ func Heard(text string) (list []Understood) {
 }
 
 // Critical are the rules of severity Critical among violations, which the agent is to acknowledge: as many as a Checkpoint has room for.
-func Critical(list []judge.Violation) (rules []string) {
+func Critical(list []protocol.Violation) (rules []string) {
 	for _, v := range list {
 		if v.Severity == policy.Critical && !slices.Contains(rules, v.Rule) && len(rules) < protocol.MaxAcknowledgments {
 			rules = append(rules, v.Rule)

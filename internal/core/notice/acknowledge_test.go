@@ -19,9 +19,9 @@ import (
 
 // grave is a checkpoint that finds rules of severity Critical broken.
 func (b *board) grave(n int64, rules ...string) {
-	var list []judge.Violation
+	var list []protocol.Violation
 	for _, rule := range rules {
-		list = append(list, judge.Violation{Rule: rule, Path: "a.md", Severity: policy.Critical, Message: "it is outside"})
+		list = append(list, protocol.Violation{Rule: rule, Path: "a.md", Severity: policy.Critical, Message: "it is outside"})
 	}
 	b.Broken(n, notice.Broken("login-1", time.Time{}, judge.Judgement{Severity: policy.Critical, Violations: list}, nil, nil))
 }

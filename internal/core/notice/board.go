@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -117,7 +117,7 @@ func (b *Board) RolledBack(n Rollback, told bool) {
 
 // Warn takes what is broken now and what no checkpoint has seen: the whole of it, or what a look at a part of the changes has found. It says whether
 // there is something new. An agent with maxAhead warnings is warned of more when some are fixed, or by the checkpoint.
-func (b *Board) Warn(list []judge.Violation, whole bool) (news bool) {
+func (b *Board) Warn(list []protocol.Violation, whole bool) (news bool) {
 	now := points(list)
 	if whole {
 		b.heed(now)

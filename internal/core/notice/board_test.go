@@ -25,9 +25,9 @@ type board struct {
 }
 
 // breaks are violations of the areas by paths.
-func breaks(paths ...string) (list []judge.Violation) {
+func breaks(paths ...string) (list []protocol.Violation) {
 	for _, path := range paths {
-		list = append(list, judge.Violation{Rule: "areas", Path: path, Severity: policy.Error, Message: "it is outside", Suggestion: "move it to web"})
+		list = append(list, protocol.Violation{Rule: "areas", Path: path, Severity: policy.Error, Message: "it is outside", Suggestion: "move it to web"})
 	}
 	return list
 }

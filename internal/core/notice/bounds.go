@@ -11,6 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // Bounds tells an agent before it begins where it may write, by what it is held to. Of long lists it names as many as there is room for, of each the
 // same number. Role is that of the agent, and locks are the contracts that are locked for it.
-func Bounds(plan judge.Plan, p policy.Effective, role string, locks []string) string {
+func Bounds(plan protocol.Plan, p policy.Effective, role string, locks []string) string {
 	for most := maxListed; ; most-- {
 		if text := bounds(plan, p, role, locks, most); tokens(text) <= maxBounds || most == 1 {
 			return within(strings.ToValidUTF8(text, "\uFFFD"), maxBounds)
@@ -31,7 +32,7 @@ func Bounds(plan judge.Plan, p policy.Effective, role string, locks []string) st
 }
 
 // bounds with so many names of each list.
-func bounds(plan judge.Plan, p policy.Effective, role string, locks []string, most int) string {
+func bounds(plan protocol.Plan, p policy.Effective, role string, locks []string, most int) string {
 	var b strings.Builder
 	line := func(what string, names []string) {
 		if len(names) > 0 {

@@ -10,18 +10,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestBounds: an agent is told where it may write, in words, and of nothing that there is no rule about.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	if got := notice.Bounds(judge.Plan{}, policy.Effective{}, "", nil); got != "" {
+	if got := notice.Bounds(protocol.Plan{}, policy.Effective{}, "", nil); got != "" {
 		t.Errorf("of no rules: %q", got)
 	}
-	plan := judge.Plan{Allowed: []string{"web/**", "docs"}, Forbidden: []string{"web/legacy"}, Files: &judge.FilePlan{Create: []string{"web/login.html"}, Modify: []string{"docs/a.md", "docs/\nb.md"}}}
+	plan := protocol.Plan{Allowed: []string{"web/**", "docs"}, Forbidden: []string{"web/legacy"}, Files: &protocol.FilePlan{Create: []string{"web/login.html"}, Modify: []string{"docs/a.md", "docs/\nb.md"}}}
 	p := policy.Effective{
 		Paths: policy.Paths{Protected: []string{".github/**"}, Rules: []policy.PathRule{
 			{Paths: []string{"src/**"}, Roles: []string{"writer"}, Access: policy.ReadOnly}, {Paths: []string{"db/**"}, Roles: []string{"dba"}, Access: policy.Write},
@@ -56,7 +56,7 @@ func TestBoundsAreBounded(t *testing.T) {
 		}
 		return list
 	}
-	plan := judge.Plan{Allowed: many("web"), Forbidden: many("legacy"), Files: &judge.FilePlan{Create: many("new")}}
+	plan := protocol.Plan{Allowed: many("web"), Forbidden: many("legacy"), Files: &protocol.FilePlan{Create: many("new")}}
 	p := policy.Effective{Paths: policy.Paths{Protected: many(strings.Repeat("\u202e", 300))}, Changes: policy.Changes{MaxFiles: 20}}
 	for i := range 100 {
 		p.Contracts = append(p.Contracts, policy.Contract{Name: fmt.Sprint("contract-", i), Paths: many("api")})

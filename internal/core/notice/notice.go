@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Bounds of what an agent is told: a pipe holds 64 KiB, and a line waits for the agent to read it.
@@ -41,7 +42,7 @@ type Violation struct {
 	Suggestion string `json:"suggestion"`
 }
 
-func violations(list []judge.Violation) []Violation {
+func violations(list []protocol.Violation) []Violation {
 	told := []Violation{}
 	for _, v := range list[:min(len(list), MaxViolations)] {
 		told = append(told, Violation{File: Path(v.Path), Constraint: v.Rule, Message: v.Message, Suggestion: v.Suggestion})

@@ -22,10 +22,10 @@ import (
 var update = flag.Bool("update", false, "write the lines into testdata/lines.jsonl")
 
 // many are more violations and changes than an agent is told of.
-func many(n int) (violations []judge.Violation, changes []judge.Change) {
+func many(n int) (violations []protocol.Violation, changes []judge.Change) {
 	for i := range n {
 		path := fmt.Sprintf("web/%03d.html", i)
-		violations = append(violations, judge.Violation{Rule: "areas", Path: path, Severity: policy.Error, Message: "outside", Suggestion: "move it"})
+		violations = append(violations, protocol.Violation{Rule: "areas", Path: path, Severity: policy.Error, Message: "outside", Suggestion: "move it"})
 		changes = append(changes, judge.Change{Path: path, Kind: judge.Added})
 	}
 	return violations, changes

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestTokensAreNotUndercounted: the numbers are the largest of what the tokenizers cl100k_base, o200k_base (gpt-tokenizer 4.0.0) and that of Claude 2
@@ -79,14 +79,14 @@ func TestBoundsHaveFewTokens(t *testing.T) {
 		}
 		return list
 	}
-	if text := Bounds(judge.Plan{Allowed: many("a/b/c/%d/**"), Forbidden: many("d/e/f/%d/**"), Files: &judge.FilePlan{Create: many("g/h/%d"), Modify: many("i/j/%d")}}, policy.Effective{}, "", nil); tokens(text) > 600 || tokens(text) < 500 {
+	if text := Bounds(protocol.Plan{Allowed: many("a/b/c/%d/**"), Forbidden: many("d/e/f/%d/**"), Files: &protocol.FilePlan{Create: many("g/h/%d"), Modify: many("i/j/%d")}}, policy.Effective{}, "", nil); tokens(text) > 600 || tokens(text) < 500 {
 		t.Errorf("of directories of one letter: %d tokens", tokens(text))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(what string) []string { return names(0).Draw(t, what) }
-		plan := judge.Plan{Allowed: draw("allowed"), Forbidden: draw("forbidden")}
+		plan := protocol.Plan{Allowed: draw("allowed"), Forbidden: draw("forbidden")}
 		if rapid.Bool().Draw(t, "planned") {
-			plan.Files = &judge.FilePlan{Create: draw("create"), Modify: draw("modify"), Delete: draw("delete")}
+			plan.Files = &protocol.FilePlan{Create: draw("create"), Modify: draw("modify"), Delete: draw("delete")}
 		}
 		p := policy.Effective{Paths: policy.Paths{Protected: draw("protected"), Rules: []policy.PathRule{{Paths: draw("closed")}, {Paths: draw("others"), Access: policy.Write, Roles: []string{"other"}}}}, Changes: policy.Changes{MaxFiles: 20}}
 		for _, name := range draw("contracts") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Violations tells of rules that a checkpoint found broken.
@@ -29,7 +30,7 @@ type Violations struct {
 	RequiresAcknowledgment bool `json:"requires_acknowledgment,omitempty"`
 
 	// told are all of the violations, and back what went back; nil for nothing.
-	told []judge.Violation
+	told []protocol.Violation
 	back *Back
 }
 
@@ -52,9 +53,9 @@ func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.
 
 // Correction tells an agent in words that has ended its task what keeps its work from being delivered; empty where nothing does.
 // Checkpoint is the name of the one that found it, and back what went back because of it; nil for nothing.
-func Correction(checkpoint string, list []judge.Violation, back *Back) string {
+func Correction(checkpoint string, list []protocol.Violation, back *Back) string {
 	rules := Critical(list)
-	list = slices.DeleteFunc(slices.Clone(list), func(v judge.Violation) bool { return v.Severity != policy.Error && v.Severity != policy.Critical })
+	list = slices.DeleteFunc(slices.Clone(list), func(v protocol.Violation) bool { return v.Severity != policy.Error && v.Severity != policy.Critical })
 	if len(list) == 0 {
 		return ""
 	}
@@ -88,7 +89,7 @@ type Warning struct {
 }
 
 // Ahead warns of violations, of which there is one at least; the first is the worst.
-func Ahead(list []judge.Violation, at time.Time) Warning {
+func Ahead(list []protocol.Violation, at time.Time) Warning {
 	return Warning{
 		Type: "violation_warning", Severity: strings.ToLower(string(list[0].Severity)), Timestamp: at.UTC(),
 		Violations: violations(list), ActionTaken: none,

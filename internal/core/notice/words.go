@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
@@ -30,7 +30,7 @@ type Point struct {
 }
 
 // point of a broken rule. Names are quoted: they are the agent's own words, and may say anything.
-func point(v judge.Violation) Point {
+func point(v protocol.Violation) Point {
 	path := clip.Bytes(v.Path, maxText)
 	var b strings.Builder
 	b.WriteString("- ")
@@ -47,7 +47,7 @@ func point(v judge.Violation) Point {
 // trimmed is a text that a full stop follows, in so many bytes at most.
 func trimmed(text string, limit int) string { return strings.TrimRight(clip.Bytes(text, limit), ".") }
 
-func points(list []judge.Violation) (all []Point) {
+func points(list []protocol.Violation) (all []Point) {
 	for _, v := range list {
 		all = append(all, point(v))
 	}

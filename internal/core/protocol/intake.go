@@ -4,7 +4,6 @@
 package protocol
 
 import (
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -65,7 +64,7 @@ type Orders struct {
 	// Tasks in order.
 	Tasks []Task `json:"tasks"`
 	// Plan bounds the work.
-	Plan judge.Plan `json:"plan"`
+	Plan Plan `json:"plan"`
 	// Locks are the contracts whose lock this Feature holds now. Only under its lock may a contract's paths change: a
 	// watchdog that is not told of a lock does not have it.
 	Locks []string `json:"locks,omitempty"`

@@ -6,7 +6,6 @@ package protocol
 import (
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -199,39 +198,39 @@ const (
 
 // CheckpointReport is the record of one checkpoint.
 type CheckpointReport struct {
-	Sequence        int64             `json:"sequence"`
-	Previous        int64             `json:"previous,omitempty"`
-	Task            string            `json:"task,omitempty"`
-	Trigger         string            `json:"trigger"`
-	CapturedAt      time.Time         `json:"capturedAt"`
-	Commit          string            `json:"commit,omitempty"`
-	Tree            string            `json:"tree,omitempty"`
-	Base            string            `json:"base,omitempty"`
-	DeliveryCommit  string            `json:"deliveryCommit,omitempty"`
-	PolicyHash      string            `json:"policyHash,omitempty"`
-	Audit           bool              `json:"audit,omitempty"`
-	Frozen          bool              `json:"frozen,omitempty"`
-	FrozenFor       time.Duration     `json:"frozenFor,omitempty"`
-	Processes       int               `json:"processes,omitempty"`
-	Pause           *Pause            `json:"pause,omitempty"`
-	Settled         bool              `json:"settled"`
-	UnsettledReason string            `json:"unsettledReason,omitempty"`
-	Added           int64             `json:"added,omitempty"`
-	Modified        int64             `json:"modified,omitempty"`
-	Deleted         int64             `json:"deleted,omitempty"`
-	TypeChanged     int64             `json:"typeChanged,omitempty"`
-	LinesAdded      int64             `json:"linesAdded,omitempty"`
-	LinesDeleted    int64             `json:"linesDeleted,omitempty"`
-	SamplePaths     []string          `json:"samplePaths,omitempty"`
-	Verdict         judge.Verdict     `json:"verdict"`
-	Severity        policy.Severity   `json:"severity,omitempty"`
-	Violations      []judge.Violation `json:"violations,omitempty"`
-	ViolationCount  int64             `json:"violationCount,omitempty"`
-	Action          string            `json:"action"`
-	CaptureTime     time.Duration     `json:"captureTime,omitempty"`
-	SyncTime        time.Duration     `json:"syncTime,omitempty"`
-	JudgeTime       time.Duration     `json:"judgeTime,omitempty"`
-	ActTime         time.Duration     `json:"actTime,omitempty"`
+	Sequence        int64           `json:"sequence"`
+	Previous        int64           `json:"previous,omitempty"`
+	Task            string          `json:"task,omitempty"`
+	Trigger         string          `json:"trigger"`
+	CapturedAt      time.Time       `json:"capturedAt"`
+	Commit          string          `json:"commit,omitempty"`
+	Tree            string          `json:"tree,omitempty"`
+	Base            string          `json:"base,omitempty"`
+	DeliveryCommit  string          `json:"deliveryCommit,omitempty"`
+	PolicyHash      string          `json:"policyHash,omitempty"`
+	Audit           bool            `json:"audit,omitempty"`
+	Frozen          bool            `json:"frozen,omitempty"`
+	FrozenFor       time.Duration   `json:"frozenFor,omitempty"`
+	Processes       int             `json:"processes,omitempty"`
+	Pause           *Pause          `json:"pause,omitempty"`
+	Settled         bool            `json:"settled"`
+	UnsettledReason string          `json:"unsettledReason,omitempty"`
+	Added           int64           `json:"added,omitempty"`
+	Modified        int64           `json:"modified,omitempty"`
+	Deleted         int64           `json:"deleted,omitempty"`
+	TypeChanged     int64           `json:"typeChanged,omitempty"`
+	LinesAdded      int64           `json:"linesAdded,omitempty"`
+	LinesDeleted    int64           `json:"linesDeleted,omitempty"`
+	SamplePaths     []string        `json:"samplePaths,omitempty"`
+	Verdict         Verdict         `json:"verdict"`
+	Severity        policy.Severity `json:"severity,omitempty"`
+	Violations      []Violation     `json:"violations,omitempty"`
+	ViolationCount  int64           `json:"violationCount,omitempty"`
+	Action          string          `json:"action"`
+	CaptureTime     time.Duration   `json:"captureTime,omitempty"`
+	SyncTime        time.Duration   `json:"syncTime,omitempty"`
+	JudgeTime       time.Duration   `json:"judgeTime,omitempty"`
+	ActTime         time.Duration   `json:"actTime,omitempty"`
 	// Rollback says why the workspace went back after it, or a part of it; nil where nothing did.
 	Rollback *RollbackReport `json:"rollback,omitempty"`
 	// Transient are names that came and went since the checkpoint before; nil where none was seen.

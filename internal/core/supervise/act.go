@@ -43,11 +43,11 @@ func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
 	switch {
 	case !settled:
 		return held
-	case j.Verdict == judge.Skipped:
+	case j.Verdict == protocol.Skipped:
 		return Consequence{Action: protocol.ActionNone}
-	case j.Verdict == judge.Valid, j.Verdict == judge.Invalid && p.Enforcement == policy.Audit:
+	case j.Verdict == protocol.Valid, j.Verdict == protocol.Invalid && p.Enforcement == policy.Audit:
 		return promoted
-	case j.Verdict != judge.Invalid:
+	case j.Verdict != protocol.Invalid:
 		return held
 	case p.Execution.Strategy == policy.StrategyShadow && p.Execution.Promotion == policy.PromotionIncremental:
 		return Consequence{Action: protocol.ActionReverted, Restore: RestorePart}
@@ -67,7 +67,7 @@ func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
 // they were promoted last. j is the judgement of that tree as a whole, news says whether it differs from what was promoted
 // last. Only a part that is valid itself is promoted; taking paths away can break what they belonged to.
 func Part(j judge.Judgement, news bool) Consequence {
-	if j.Verdict == judge.Valid && news {
+	if j.Verdict == protocol.Valid && news {
 		return Consequence{Action: protocol.ActionPartlyPromoted, Promote: true, Restore: RestorePaths}
 	}
 	return Consequence{Action: protocol.ActionReverted, Restore: RestoreAll}

@@ -21,10 +21,10 @@ func effective(e policy.Enforcement, strategy, revert string) policy.Effective {
 
 func TestAct(t *testing.T) {
 	var (
-		valid    = judge.Judgement{Verdict: judge.Valid}
-		warned   = judge.Judgement{Verdict: judge.Valid, Severity: policy.Warning}
-		invalid  = judge.Judgement{Verdict: judge.Invalid, Severity: policy.Error}
-		critical = judge.Judgement{Verdict: judge.Invalid, Severity: policy.Critical}
+		valid    = judge.Judgement{Verdict: protocol.Valid}
+		warned   = judge.Judgement{Verdict: protocol.Valid, Severity: policy.Warning}
+		invalid  = judge.Judgement{Verdict: protocol.Invalid, Severity: policy.Error}
+		critical = judge.Judgement{Verdict: protocol.Invalid, Severity: policy.Critical}
 		direct   = effective(policy.Enforce, policy.StrategyDirect, policy.RevertNone)
 		shadow   = effective(policy.Enforce, policy.StrategyShadow, policy.RevertNone)
 		promoted = supervise.Consequence{Action: protocol.ActionPromoted, Promote: true}
@@ -47,7 +47,7 @@ func TestAct(t *testing.T) {
 		"and promotes what is valid whole":             {judgement: valid, policy: partly, want: promoted},
 		"an unsettled one is held, even when valid":    {judgement: valid, policy: direct, unsettled: true, want: held},
 		"an unsettled one is not taken back":           {judgement: invalid, policy: shadow, unsettled: true, want: held},
-		"nothing changed":                              {judgement: judge.Judgement{Verdict: judge.Skipped}, policy: direct, want: supervise.Consequence{Action: protocol.ActionNone}},
+		"nothing changed":                              {judgement: judge.Judgement{Verdict: protocol.Skipped}, policy: direct, want: supervise.Consequence{Action: protocol.ActionNone}},
 		"no verdict at all holds":                      {policy: direct, want: held},
 		"no verdict holds in an audit":                 {policy: effective(policy.Audit, policy.StrategyDirect, ""), want: held},
 		"an audit lets it pass":                        {judgement: invalid, policy: effective(policy.Audit, policy.StrategyDirect, policy.RevertFull), want: promoted},
@@ -71,13 +71,13 @@ func TestPart(t *testing.T) {
 	all := supervise.Consequence{Action: protocol.ActionReverted, Restore: supervise.RestoreAll}
 	part := supervise.Consequence{Action: protocol.ActionPartlyPromoted, Promote: true, Restore: supervise.RestorePaths}
 	for name, tc := range map[string]struct {
-		verdict judge.Verdict
+		verdict protocol.Verdict
 		news    bool
 		want    supervise.Consequence
 	}{
-		"a valid part":                {judge.Valid, true, part},
-		"nothing left":                {judge.Valid, false, all},
-		"a part that is invalid too":  {judge.Invalid, true, all},
+		"a valid part":                {protocol.Valid, true, part},
+		"nothing left":                {protocol.Valid, false, all},
+		"a part that is invalid too":  {protocol.Invalid, true, all},
 		"a part that was not judged":  {"", true, all},
 		"a verdict that nobody knows": {"Perhaps", true, all},
 	} {
@@ -92,7 +92,7 @@ func TestPart(t *testing.T) {
 func TestActFailsClosed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := judge.Judgement{
-			Verdict:  rapid.SampledFrom([]judge.Verdict{judge.Valid, judge.Invalid, judge.Skipped, "", "Perhaps"}).Draw(t, "verdict"),
+			Verdict:  rapid.SampledFrom([]protocol.Verdict{protocol.Valid, protocol.Invalid, protocol.Skipped, "", "Perhaps"}).Draw(t, "verdict"),
 			Severity: rapid.SampledFrom([]policy.Severity{"", policy.Info, policy.Warning, policy.Error, policy.Critical}).Draw(t, "severity"),
 		}
 		p := effective(
@@ -104,13 +104,13 @@ func TestActFailsClosed(t *testing.T) {
 		got := supervise.Act(j, p, settled)
 
 		audit := p.Enforcement == policy.Audit
-		if got.Promote && (!settled || j.Verdict != judge.Valid && !(audit && j.Verdict == judge.Invalid)) {
+		if got.Promote && (!settled || j.Verdict != protocol.Valid && !(audit && j.Verdict == protocol.Invalid)) {
 			t.Fatalf("promoted: settled %v, verdict %q, enforcement %q", settled, j.Verdict, p.Enforcement)
 		}
 		if got.Promote != (got.Action == protocol.ActionPromoted) {
 			t.Fatalf("action %q does not say that Promote is %v", got.Action, got.Promote)
 		}
-		if got.Restore != supervise.RestoreNothing && (audit || !settled || j.Verdict != judge.Invalid) {
+		if got.Restore != supervise.RestoreNothing && (audit || !settled || j.Verdict != protocol.Invalid) {
 			t.Fatalf("taken back: settled %v, verdict %q, enforcement %q", settled, j.Verdict, p.Enforcement)
 		}
 	})

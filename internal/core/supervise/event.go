@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -236,7 +235,7 @@ type Taken struct {
 	Settled   bool
 	Unsettled string
 	// TreeVerdict is the verdict on the tree, also where the checkpoint itself was skipped.
-	TreeVerdict judge.Verdict
+	TreeVerdict protocol.Verdict
 	// Completes the task.
 	Completes bool
 	// Head is the last promoted commit, Changed whether its tree differs from the base's.

@@ -10,7 +10,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -222,12 +221,12 @@ func (w *world) answer() {
 }
 
 func (w *world) taken(a supervise.Action) {
-	e := supervise.Taken{Action: a, Settled: w.kind || rapid.Bool().Draw(w.t, "settled"), TreeVerdict: judge.Valid,
+	e := supervise.Taken{Action: a, Settled: w.kind || rapid.Bool().Draw(w.t, "settled"), TreeVerdict: protocol.Valid,
 		Head: w.state.Delivery.Head, Changed: w.state.Delivery.Changed}
 	if rapid.Bool().Draw(w.t, "invalid") {
-		e.TreeVerdict, e.Objection = judge.Invalid, "it is forbidden"
+		e.TreeVerdict, e.Objection = protocol.Invalid, "it is forbidden"
 	}
-	if e.Settled && e.TreeVerdict == judge.Valid {
+	if e.Settled && e.TreeVerdict == protocol.Valid {
 		w.heads++
 		e.Head, e.Changed = "c"+string(rune('a'+w.heads%26)), true
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -32,10 +31,10 @@ func TestARejectedAnswerFailsTheTask(t *testing.T) {
 		if a.Kind != Checkpoint || !a.Closes {
 			t.Fatalf("killed: %+v", a)
 		}
-		if Completes(s.Ending(0), judge.Valid, policy.Audit) {
+		if Completes(s.Ending(0), protocol.Valid, policy.Audit) {
 			t.Errorf("code %d: the task counts as done", code)
 		}
-		s = s.Begin(a).Apply(Taken{Action: a, Settled: true, TreeVerdict: judge.Valid, Head: "c", Changed: true}, now)
+		s = s.Begin(a).Apply(Taken{Action: a, Settled: true, TreeVerdict: protocol.Valid, Head: "c", Changed: true}, now)
 		a = Next(s, now)
 		want := protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonAnswerRejected, Message: "no summary", Head: "c"}
 		if a.Kind != Finish || !reflect.DeepEqual(a.Final, want) {

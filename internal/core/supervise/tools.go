@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -110,8 +109,8 @@ func (e Ending) orderly() bool {
 
 // Completes says whether a settled checkpoint with this verdict, taken after the task's process ended, completes the
 // task. An audit lets every verdict pass.
-func Completes(e Ending, v judge.Verdict, enforcement policy.Enforcement) bool {
-	return e.orderly() && (v == judge.Valid || enforcement == policy.Audit)
+func Completes(e Ending, v protocol.Verdict, enforcement policy.Enforcement) bool {
+	return e.orderly() && (v == protocol.Valid || enforcement == policy.Audit)
 }
 
 // Ending of the task with the index.

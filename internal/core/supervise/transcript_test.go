@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -278,7 +277,7 @@ func (p *player) parse(name string, args []string) supervise.Event {
 
 // taken reads "Valid c1", "Invalid web/x.txt is not allowed" or "unsettled web/x.txt moved".
 func (p *player) taken(verdict string, rest []string) supervise.Event {
-	e := supervise.Taken{Action: p.last, Settled: true, TreeVerdict: judge.Verdict(verdict),
+	e := supervise.Taken{Action: p.last, Settled: true, TreeVerdict: protocol.Verdict(verdict),
 		Head: p.state.Delivery.Head, Changed: p.state.Delivery.Changed}
 	var end supervise.Ending
 	if p.last.Closes {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -125,7 +126,7 @@ func TestForgedMemoryIsNotBelieved(t *testing.T) {
 // harmless ones, and a harmless file is no secret although its bytes were replaced by one.
 func TestForgedMemoryChangesNoVerdict(t *testing.T) {
 	const secret, harmless = "key: ghp_x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jAeTuW\n", "nothing to be seen here, and of the same length\n"
-	for content, want := range map[string]judge.Verdict{secret: judge.Invalid, harmless: judge.Valid} {
+	for content, want := range map[string]protocol.Verdict{secret: protocol.Invalid, harmless: protocol.Valid} {
 		r := newRepository(t)
 		id := store(t, r, content)[0]
 		in := judge.Input{

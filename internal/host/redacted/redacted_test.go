@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -98,7 +97,7 @@ func TestDocument(t *testing.T) {
 			State: said, Problems: []string{"none", said}, Fault: &protocol.Fault{Message: said}, Question: &protocol.Question{ID: "q1", Text: said},
 			Tasks: []protocol.TaskStatus{{Name: token, State: said, ExitCode: &code}}, Directives: []protocol.DirectiveStatus{{ID: token, Message: said}},
 		}, Request: &protocol.RequestReport{ID: token, Message: said}, Checkpoint: &protocol.CheckpointReport{
-			SamplePaths: []string{said, "b"}, Transient: &protocol.Transient{Names: []string{"a", said}}, Verdict: judge.Verdict(said), Violations: []judge.Violation{{Path: said}, {Path: "b", Message: said}}, Settled: true, LinesAdded: 4,
+			SamplePaths: []string{said, "b"}, Transient: &protocol.Transient{Names: []string{"a", said}}, Verdict: protocol.Verdict(said), Violations: []protocol.Violation{{Path: said}, {Path: "b", Message: said}}, Settled: true, LinesAdded: 4,
 		}, Final: &protocol.FinalReport{Paths: []string{said}, Failure: &protocol.Failure{Cause: said}}}
 	}
 	given := report(said)

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
 )
@@ -25,7 +24,7 @@ func TestOrdinaryStatusesWait(t *testing.T) {
 	asked := func(id string) protocol.Report {
 		return status(func(s *protocol.StatusReport) { s.Question = &protocol.Question{ID: id, Text: "Which?"} })
 	}
-	checkpoint := func(sequence int64, v judge.Verdict) protocol.Report {
+	checkpoint := func(sequence int64, v protocol.Verdict) protocol.Report {
 		return protocol.Report{Checkpoint: &protocol.CheckpointReport{Sequence: sequence, Verdict: v}}
 	}
 	faulty := status(func(s *protocol.StatusReport) { s.Fault = &protocol.Fault{Reason: "DiskFull"} })
@@ -39,11 +38,11 @@ func TestOrdinaryStatusesWait(t *testing.T) {
 	}{
 		"a status alone":                       {reports: []protocol.Report{status(nil)}, after: gatherTime, want: 1},
 		"statuses, of which the last counts":   {reports: []protocol.Report{status(nil), status(nil), status(nil)}, after: gatherTime, want: 1},
-		"a valid checkpoint":                   {reports: []protocol.Report{checkpoint(1, judge.Valid)}, after: gatherTime, want: 1},
-		"a valid checkpoint and the last word": {reports: []protocol.Report{checkpoint(1, judge.Valid), {Final: &protocol.FinalReport{}}}, after: 300 * time.Millisecond, want: 2},
-		"an invalid checkpoint":                {reports: []protocol.Report{checkpoint(1, judge.Invalid)}, want: 1},
-		"a checkpoint that was not judged":     {reports: []protocol.Report{checkpoint(1, judge.Skipped)}, want: 1},
-		"an invalid one takes what waits":      {reports: []protocol.Report{status(nil), checkpoint(1, judge.Valid), checkpoint(2, judge.Invalid)}, after: 600 * time.Millisecond, want: 3},
+		"a valid checkpoint":                   {reports: []protocol.Report{checkpoint(1, protocol.Valid)}, after: gatherTime, want: 1},
+		"a valid checkpoint and the last word": {reports: []protocol.Report{checkpoint(1, protocol.Valid), {Final: &protocol.FinalReport{}}}, after: 300 * time.Millisecond, want: 2},
+		"an invalid checkpoint":                {reports: []protocol.Report{checkpoint(1, protocol.Invalid)}, want: 1},
+		"a checkpoint that was not judged":     {reports: []protocol.Report{checkpoint(1, protocol.Skipped)}, want: 1},
+		"an invalid one takes what waits":      {reports: []protocol.Report{status(nil), checkpoint(1, protocol.Valid), checkpoint(2, protocol.Invalid)}, after: 600 * time.Millisecond, want: 3},
 		"the last word":                        {reports: []protocol.Report{status(nil), {Final: &protocol.FinalReport{}}}, after: 300 * time.Millisecond, want: 2},
 		"an answer to a request":               {reports: []protocol.Report{{Request: &protocol.RequestReport{ID: "a"}}}, want: 1},
 		"a question":                           {reports: []protocol.Report{asked("a")}, want: 1},

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -107,7 +106,7 @@ func (g *gatherer) gather(ctx context.Context, q Queue, most int) []protocol.Rep
 // urgent says that a report is more than one status or one valid checkpoint of many. A question, a fault, a problem and a rule that is not acknowledged are new when they were not in the last one.
 func (g *gatherer) urgent(r protocol.Report) bool {
 	if c := r.Checkpoint; c != nil {
-		return c.Verdict != judge.Valid
+		return c.Verdict != protocol.Valid
 	}
 	return r.Status == nil || slices.ContainsFunc(news(*r.Status), func(n string) bool { return !slices.Contains(g.told, n) })
 }

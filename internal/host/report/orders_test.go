@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
@@ -27,7 +26,7 @@ func FuzzOrders(f *testing.F) {
 			Repository: protocol.Repository{URL: "https://git.example.com/shop.git", Revision: "main"},
 			Agent:      protocol.Agent{Runtime: "command", Command: []string{"make"}, Env: []string{"A=b"}},
 			Tasks:      []protocol.Task{{Name: "one", Prompt: "p"}, {Name: "two", Prompt: "q"}},
-			Plan:       judge.Plan{Allowed: []string{"src/**"}},
+			Plan:       protocol.Plan{Allowed: []string{"src/**"}},
 			Requests:   []protocol.Request{{ID: "r", Kind: "Rollback", Rollback: &protocol.Rollback{Kind: protocol.RollbackPaths, Paths: []string{"src"}}}},
 			Delivery:   protocol.Delivery{Branch: "b", Push: true, RequireApproval: true},
 			Stop:       true, StopReason: "Deleted", NextCheckpoint: 4,

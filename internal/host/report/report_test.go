@@ -18,7 +18,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
@@ -168,7 +167,7 @@ func TestReportsWaitForIntake(t *testing.T) {
 	defer done.Wait()
 	defer cancel()
 	for n := range int64(3) {
-		if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, judge.Valid))); err != nil {
+		if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, protocol.Valid))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +193,7 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range int64(3) {
-		if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, judge.Valid))); err != nil {
+		if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, protocol.Valid))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -247,7 +246,7 @@ func TestAReportThatIsTooLargeIsSetAside(t *testing.T) {
 			}
 			intake.RefuseText("large", status)
 			for n := range int64(3) {
-				if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, judge.Valid))); err != nil {
+				if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, protocol.Valid))); err != nil {
 					t.Fatal(err)
 				}
 			}

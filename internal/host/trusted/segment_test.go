@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -29,7 +28,7 @@ func life(n int64) []journal.Record {
 		commit := fmt.Sprintf("k%d", i)
 		records = append(records,
 			journal.Record{Intent: &journal.Intent{Sequence: i, Commit: commit, OldChain: chain, Tree: fmt.Sprintf("t%d", i), Delivery: "b",
-				OldDelivery: "b", TreeVerdict: judge.Invalid, Objection: "<no>", Report: protocol.CheckpointReport{Settled: true}}},
+				OldDelivery: "b", TreeVerdict: protocol.Invalid, Objection: "<no>", Report: protocol.CheckpointReport{Settled: true}}},
 			journal.Record{Done: &journal.Done{Sequence: i}})
 		chain = commit
 	}

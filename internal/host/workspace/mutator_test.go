@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
@@ -106,7 +107,7 @@ func TestOnlyWhatWasJudgedIsPromoted(t *testing.T) {
 		switch {
 		case !s.Settled:
 			unsettled++
-		case j.Verdict != judge.Valid:
+		case j.Verdict != protocol.Valid:
 			held++
 			objection = judge.Summary(j)
 		case s.Tree != last:

@@ -10,7 +10,6 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
@@ -24,7 +23,7 @@ func TestAnAcknowledgmentIsKept(t *testing.T) {
 		return reports.New(1, sequence, protocol.Acknowledgment{Checkpoint: checkpoint, Rule: rule, Turn: 3, Text: text})
 	}
 	var ack protocol.ReportAck
-	r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, judge.Invalid)), says(2, 1, "areas", "I write to web\x1b."), says(3, 9, "areas", "gone")).decode(t, &ack)
+	r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, protocol.Invalid)), says(2, 1, "areas", "I write to web\x1b."), says(3, 9, "areas", "gone")).decode(t, &ack)
 	r.post(t, login.Token, says(4, 1, "areas", "other words"), says(5, 1, "secrets", strings.Repeat("x", 4000))).decode(t, &ack)
 	if ack.Sequence != 5 {
 		t.Errorf("acknowledged %+v", ack)

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
@@ -95,7 +94,7 @@ func TestACheckpointSendsNoOrders(t *testing.T) {
 	if o := first.orders(t); o.NextCheckpoint != 0 || first.header.Get(protocol.NextCheckpointHeader) != "1" {
 		t.Errorf("the next checkpoint is %d in the orders and %q beside them", o.NextCheckpoint, first.header.Get(protocol.NextCheckpointHeader))
 	}
-	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
+	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, protocol.Valid))); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
 	var again answer

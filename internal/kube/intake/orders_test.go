@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
@@ -244,7 +243,7 @@ func TestWhoIsNotHeard(t *testing.T) {
 		"the pod of the Feature": {login.Token, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, got := range []answer{r.get(t, test.token, ""), r.post(t, test.token, reports.New(1, 1, reports.Taken(1, judge.Valid)))} {
+			for _, got := range []answer{r.get(t, test.token, ""), r.post(t, test.token, reports.New(1, 1, reports.Taken(1, protocol.Valid)))} {
 				if got.code != test.want {
 					t.Errorf("answered %d: %s, want %d", got.code, got.body, test.want)
 				}
@@ -312,11 +311,11 @@ func TestAReplicaEndsInOrder(t *testing.T) {
 func TestNumbersAreNeverUsedTwice(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	first := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	if got := r.post(t, first.Token, reports.New(1, 1, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
+	if got := r.post(t, first.Token, reports.New(1, 1, reports.Taken(1, protocol.Valid))); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
 	for n := int64(2); n <= 3; n++ {
-		if err := env.Client.Create(t.Context(), runstatus.Checkpoint(first.Feature, reports.New(1, n, reports.Taken(n, judge.Invalid)))); err != nil {
+		if err := env.Client.Create(t.Context(), runstatus.Checkpoint(first.Feature, reports.New(1, n, reports.Taken(n, protocol.Invalid)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -328,7 +327,7 @@ func TestNumbersAreNeverUsedTwice(t *testing.T) {
 	if status.CheckpointSequence != 3 || status.Checkpoints != (v1alpha1.CheckpointCounts{Total: 3, Valid: 1, Invalid: 2}) || status.LastCheckpoint.Name != "login-3" || status.LastCheckpoint.Message == "" {
 		t.Errorf("the run is %+v", status)
 	}
-	if got := r.post(t, second.Token, reports.New(2, 1, reports.Taken(4, judge.Valid))); got.code != http.StatusOK {
+	if got := r.post(t, second.Token, reports.New(2, 1, reports.Taken(4, protocol.Valid))); got.code != http.StatusOK {
 		t.Errorf("answered %d: %s", got.code, got.body)
 	}
 }

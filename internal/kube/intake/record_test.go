@@ -20,7 +20,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
@@ -33,7 +32,7 @@ func TestReportsBecomeObjects(t *testing.T) {
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 	batch := []protocol.Report{
 		reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, WorkspaceReady: true, AgentRunning: true}),
-		reports.New(1, 2, reports.Taken(1, judge.Valid)), reports.New(1, 3, reports.Taken(2, judge.Invalid)),
+		reports.New(1, 2, reports.Taken(1, protocol.Valid)), reports.New(1, 3, reports.Taken(2, protocol.Invalid)),
 		reports.New(1, 4, protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonCheckpointInvalid, Message: "undo it"}),
 	}
 	var ack protocol.ReportAck
@@ -121,7 +120,7 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 		case 1:
 			spool = append(spool, reports.New(1, n, protocol.RequestReport{ID: fmt.Sprint("r", n), OK: true}))
 		default:
-			spool = append(spool, reports.New(1, n, reports.Taken(int64(len(spool)-int(n/4)-int((n+2)/4)+1), []judge.Verdict{judge.Valid, judge.Invalid}[n%2])))
+			spool = append(spool, reports.New(1, n, reports.Taken(int64(len(spool)-int(n/4)-int((n+2)/4)+1), []protocol.Verdict{protocol.Valid, protocol.Invalid}[n%2])))
 		}
 	}
 	var senders sync.WaitGroup
@@ -165,7 +164,7 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 func TestADeathBetweenTheWrites(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	batch := []protocol.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Invalid))}
+	batch := []protocol.Report{reports.New(1, 1, reports.Taken(1, protocol.Valid)), reports.New(1, 2, reports.Taken(2, protocol.Invalid))}
 	r.failing.Store(1)
 	if got := r.post(t, login.Token, batch...); got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 		t.Errorf("answered %d: %s", got.code, got.body)
@@ -191,7 +190,7 @@ func TestAFailedCheckpointIsTold(t *testing.T) {
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 	failed := reports.New(1, 1, protocol.CheckpointFailure{Trigger: protocol.TriggerChanges, Reason: protocol.ReasonVolumeFull, Message: "write pack: no space\x1b left."})
 	for range 2 { // the answer to the first was lost
-		if got := r.post(t, login.Token, failed, reports.New(1, 2, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
+		if got := r.post(t, login.Token, failed, reports.New(1, 2, reports.Taken(1, protocol.Valid))); got.code != http.StatusOK {
 			t.Fatalf("answered %d: %s", got.code, got.body)
 		}
 	}
@@ -213,7 +212,7 @@ func TestAFailedCheckpointIsTold(t *testing.T) {
 func TestARollbackThatWasNotKept(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	back := reports.Taken(1, judge.Valid)
+	back := reports.Taken(1, protocol.Valid)
 	r.failing.Store(1)
 	if got := r.post(t, login.Token, reports.New(1, 1, back)); got.code != http.StatusServiceUnavailable {
 		t.Errorf("answered %d: %s", got.code, got.body)
@@ -230,12 +229,12 @@ func TestARollbackThatWasNotKept(t *testing.T) {
 func TestAContradictionIsRefused(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
+	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, protocol.Valid))); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
-	lie := reports.Taken(1, judge.Valid)
+	lie := reports.Taken(1, protocol.Valid)
 	lie.Tree = strings.Repeat("f", 40)
-	got := r.post(t, login.Token, reports.New(1, 2, protocol.StatusReport{State: protocol.StateIdle}), reports.New(1, 3, lie), reports.New(1, 4, reports.Taken(2, judge.Valid)))
+	got := r.post(t, login.Token, reports.New(1, 2, protocol.StatusReport{State: protocol.StateIdle}), reports.New(1, 3, lie), reports.New(1, 4, reports.Taken(2, protocol.Valid)))
 	var p protocol.Problem
 	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusConflict || p.Epoch != 1 || p.Sequence != 3 || !strings.Contains(p.Error, "login-1 exists with another content") {
 		t.Errorf("answered %d: %s", got.code, got.body)
@@ -259,9 +258,9 @@ func TestAContradictionIsRefused(t *testing.T) {
 func TestBadBatches(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	bad := reports.Taken(1, judge.Valid)
+	bad := reports.Taken(1, protocol.Valid)
 	bad.Trigger = "Mood"
-	got := r.post(t, login.Token, reports.New(1, 1, protocol.StatusReport{State: protocol.StateIdle}), reports.New(1, 2, bad), reports.New(1, 3, reports.Taken(2, judge.Valid)))
+	got := r.post(t, login.Token, reports.New(1, 1, protocol.StatusReport{State: protocol.StateIdle}), reports.New(1, 2, bad), reports.New(1, 3, reports.Taken(2, protocol.Valid)))
 	var p protocol.Problem
 	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusBadRequest || p.Sequence != 2 || !strings.Contains(p.Error, "checkpoint.trigger") {
 		t.Errorf("answered %d: %s", got.code, got.body)
@@ -284,15 +283,15 @@ func TestBadBatches(t *testing.T) {
 func TestNothingIsLostWithAPod(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	first := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	if got := r.post(t, first.Token, reports.New(1, 1, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
+	if got := r.post(t, first.Token, reports.New(1, 1, reports.Taken(1, protocol.Valid))); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
 	second := attempt.Start(t, env, read(t, first.Feature))
-	if got := r.post(t, first.Token, reports.New(1, 2, reports.Taken(2, judge.Valid))); got.code != http.StatusForbidden {
+	if got := r.post(t, first.Token, reports.New(1, 2, reports.Taken(2, protocol.Valid))); got.code != http.StatusForbidden {
 		t.Errorf("the pod of the first attempt is still heard: %d", got.code)
 	}
 	spool := []protocol.Report{
-		reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Valid)), reports.New(1, 3, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}),
+		reports.New(1, 1, reports.Taken(1, protocol.Valid)), reports.New(1, 2, reports.Taken(2, protocol.Valid)), reports.New(1, 3, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}),
 		reports.New(2, 1, protocol.StatusReport{State: protocol.StatePreparing}),
 	}
 	var ack protocol.ReportAck
@@ -322,7 +321,7 @@ func TestAProjectThatIsDeletedIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	final := protocol.FinalReport{Outcome: protocol.OutcomeStopped}
-	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, final)); got.code != http.StatusOK {
+	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, protocol.Valid)), reports.New(1, 2, final)); got.code != http.StatusOK {
 		t.Errorf("answered %d: %s", got.code, got.body)
 	}
 	if status := run(t, login.Feature); status.Final == nil {
@@ -337,7 +336,7 @@ func TestAProjectThatIsDeletedIsNotKept(t *testing.T) {
 func TestStoredCheckpointsAreSmall(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	long := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), strings.Repeat("n", 52)))
-	c := reports.Taken(1<<40, judge.Invalid)
+	c := reports.Taken(1<<40, protocol.Invalid)
 	c.Commit, c.Base, c.DeliveryCommit, c.PolicyHash = c.Tree, c.Tree, c.Tree, strings.Repeat("a", 64)
 	c.Task, c.Audit, c.Frozen, c.FrozenFor, c.Processes = strings.Repeat("t", 200), true, true, time.Hour, 1<<20
 	c.Added, c.Modified, c.Deleted, c.TypeChanged, c.LinesAdded, c.LinesDeleted, c.ViolationCount = 1<<40, 1<<40, 1<<40, 1<<40, 1<<40, 1<<40, 1<<40
@@ -347,12 +346,12 @@ func TestStoredCheckpointsAreSmall(t *testing.T) {
 	for range 20 {
 		c.Transient.Names = append(c.Transient.Names, strings.Repeat("<\u202e/", 300))
 		c.SamplePaths = append(c.SamplePaths, strings.Repeat("<\u202e/", 300))
-		c.Violations = append(c.Violations, judge.Violation{
+		c.Violations = append(c.Violations, protocol.Violation{
 			Rule: strings.Repeat("r", 90), Path: strings.Repeat("é/<", 300), Severity: policy.Critical, Message: strings.Repeat("<é ", 300), Suggestion: strings.Repeat("& ", 300),
 		})
 	}
 	without := c
-	without.Sequence, without.Violations, without.ViolationCount, without.Verdict = c.Sequence+1, nil, 0, judge.Valid
+	without.Sequence, without.Violations, without.ViolationCount, without.Verdict = c.Sequence+1, nil, 0, protocol.Valid
 	if got := r.post(t, long.Token, reports.New(1, 1, c), reports.New(1, 2, without)); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}

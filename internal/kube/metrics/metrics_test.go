@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
@@ -46,13 +45,13 @@ func wantMetrics(t *testing.T, g prometheus.Gatherer, want string, names ...stri
 func TestCheckpointsAreCounted(t *testing.T) {
 	r, registry := newReports(t)
 	good := protocol.CheckpointReport{
-		Settled: true, Verdict: judge.Valid, Action: protocol.ActionPromoted, Trigger: protocol.TriggerInterval,
+		Settled: true, Verdict: protocol.Valid, Action: protocol.ActionPromoted, Trigger: protocol.TriggerInterval,
 		CaptureTime: 20 * time.Millisecond, SyncTime: 4 * time.Millisecond, JudgeTime: 60 * time.Millisecond, ActTime: 30 * time.Millisecond,
 		Vitals: protocol.Vitals{Memory: 20 << 20, Descriptors: 30, EventDelay: 21 * time.Millisecond, Trusted: protocol.VolumeUse{Used: 81, Size: 100}, Changed: 7, Refused: 2, Read: 7, Files: 100, JudgedKnown: 3, JudgedFresh: 1},
 	}
 	bad := good
-	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = judge.Invalid, protocol.ActionHeld, true, 3*time.Millisecond
-	bad.Violations = []judge.Violation{{Rule: "forbidden-areas", Severity: policy.Error}, {Rule: "no-big-sql", Severity: policy.Error}, {Rule: "no-big-js", Severity: "Grave"}}
+	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = protocol.Invalid, protocol.ActionHeld, true, 3*time.Millisecond
+	bad.Violations = []protocol.Violation{{Rule: "forbidden-areas", Severity: policy.Error}, {Rule: "no-big-sql", Severity: policy.Error}, {Rule: "no-big-js", Severity: "Grave"}}
 	bad.Rollback = &protocol.RollbackReport{Cause: protocol.RollbackByViolation}
 	unsettled := good
 	unsettled.Settled, unsettled.Action, unsettled.Vitals.SlowInARow = false, protocol.ActionHeld, 3
@@ -156,8 +155,8 @@ func TestSeriesAreBounded(t *testing.T) {
 		odd := strings.Repeat("x", i)
 		r.Observe("shop", []protocol.Report{
 			{Time: now.Add(time.Hour), Checkpoint: &protocol.CheckpointReport{
-				Settled: true, Verdict: judge.Verdict(odd), Action: odd, Trigger: odd, CaptureTime: -1, FrozenFor: -1, Frozen: true,
-				Violations: []judge.Violation{{Rule: odd, Severity: policy.Severity(odd)}},
+				Settled: true, Verdict: protocol.Verdict(odd), Action: odd, Trigger: odd, CaptureTime: -1, FrozenFor: -1, Frozen: true,
+				Violations: []protocol.Violation{{Rule: odd, Severity: policy.Severity(odd)}},
 				Vitals:     protocol.Vitals{Memory: -1, Descriptors: -1, EventDelay: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, Refused: -1, SlowInARow: -3},
 			}},
 			{Final: &protocol.FinalReport{Outcome: odd}}, {Failed: &protocol.CheckpointFailure{Trigger: odd, Reason: odd}}, {Status: &protocol.StatusReport{State: odd}}, {},

@@ -144,7 +144,7 @@ func verdict(c protocol.CheckpointReport) string {
 	if !c.Settled {
 		return "Unsettled"
 	}
-	return known(string(c.Verdict), string(judge.Valid), string(judge.Invalid), string(judge.Skipped))
+	return known(string(c.Verdict), string(protocol.Valid), string(protocol.Invalid), string(protocol.Skipped))
 }
 
 func (r *Reports) rule(id string) string {

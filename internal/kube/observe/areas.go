@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
@@ -18,7 +19,7 @@ import (
 // Areas compares the plan of a Feature with those of others on its repository: with who is at work, or has begun to as far as
 // is known here, and, where the Feature would wait, with who waits and comes first.
 func Areas(f *v1alpha1.Feature, features []v1alpha1.Feature, begun func(*v1alpha1.Feature) bool, wait bool) lifecycle.Areas {
-	repository, plan := locks.Repository(f.Spec.Repository.URL), translate.Plan(f).Compare()
+	repository, plan := locks.Repository(f.Spec.Repository.URL), judge.Compare(translate.Plan(f))
 	type found struct {
 		feature *v1alpha1.Feature
 		overlap lifecycle.Overlap

@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/schema"
@@ -57,9 +56,9 @@ func TestNoRunIsRefused(t *testing.T) {
 		}
 		checkpoint := &protocol.CheckpointReport{
 			Sequence: 1, Trigger: protocol.TriggerFinal, CapturedAt: at, Settled: rapid.Bool().Draw(t, "settled"), UnsettledReason: text.Draw(t, "unsettled"),
-			Verdict: judge.Invalid, Action: protocol.ActionHeld, ViolationCount: 1,
+			Verdict: protocol.Invalid, Action: protocol.ActionHeld, ViolationCount: 1,
 			Transient:  &protocol.Transient{Names: rapid.SliceOfN(text, 0, 40).Draw(t, "transient"), More: 1},
-			Violations: []judge.Violation{{Rule: text.Draw(t, "rule"), Path: text.Draw(t, "path"), Message: text.Draw(t, "violation"), Suggestion: text.Draw(t, "suggestion"), Severity: policy.Error}},
+			Violations: []protocol.Violation{{Rule: text.Draw(t, "rule"), Path: text.Draw(t, "path"), Message: text.Draw(t, "violation"), Suggestion: text.Draw(t, "suggestion"), Severity: policy.Error}},
 		}
 		all := []protocol.Report{{Epoch: 1, Sequence: 1, Time: at, Status: status}, {Epoch: 1, Sequence: 2, Time: at, Checkpoint: checkpoint}}
 		message := text.Draw(t, "result")

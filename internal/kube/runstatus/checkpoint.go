@@ -186,12 +186,12 @@ func reason(c protocol.CheckpointReport) string {
 	switch {
 	case !c.Settled:
 		return protocol.ReasonCheckpointFailed
-	case len(c.Violations) > 0 && c.Verdict == judge.Invalid:
+	case len(c.Violations) > 0 && c.Verdict == protocol.Invalid:
 		if word := judge.Reason(c.Violations[0].Rule); word != "" {
 			return word
 		}
 		return camelCase(c.Violations[0].Rule)
-	case c.Verdict == judge.Skipped:
+	case c.Verdict == protocol.Skipped:
 		return reasonNothingChanged
 	}
 	return ""
@@ -202,7 +202,7 @@ func summaryMessage(c protocol.CheckpointReport) string {
 	switch {
 	case !c.Settled:
 		return Clean(c.UnsettledReason, maxMessage)
-	case c.Verdict != judge.Invalid || len(c.Violations) == 0:
+	case c.Verdict != protocol.Invalid || len(c.Violations) == 0:
 		return ""
 	}
 	worst := c.Violations[0]
@@ -226,11 +226,11 @@ func FailureMessage(f protocol.CheckpointFailure) string {
 // specMessage is the same for a Checkpoint whose report is not at hand.
 func specMessage(spec v1alpha1.CheckpointSpec) string {
 	report := protocol.CheckpointReport{
-		Settled: spec.Capture.Settled, UnsettledReason: spec.Capture.UnsettledReason, Verdict: judge.Verdict(spec.Verdict), ViolationCount: spec.ViolationCount,
+		Settled: spec.Capture.Settled, UnsettledReason: spec.Capture.UnsettledReason, Verdict: protocol.Verdict(spec.Verdict), ViolationCount: spec.ViolationCount,
 	}
 	if len(spec.Violations) > 0 {
 		worst := spec.Violations[0]
-		report.Violations = []judge.Violation{{Rule: worst.Rule, Path: worst.Path, Message: worst.Message, Suggestion: worst.Suggestion}}
+		report.Violations = []protocol.Violation{{Rule: worst.Rule, Path: worst.Path, Message: worst.Message, Suggestion: worst.Suggestion}}
 	}
 	return summaryMessage(report)
 }

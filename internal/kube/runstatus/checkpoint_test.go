@@ -18,7 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
@@ -37,8 +36,8 @@ func TestCheckpoint(t *testing.T) {
 		Pause:   &protocol.Pause{Acknowledged: true, Latency: 20 * time.Millisecond, Pending: []string{"go\ntest", "a", "b", "c", "too many"}},
 		Settled: true, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4, LinesAdded: 5, LinesDeleted: 6,
 		Transient:   &protocol.Transient{Names: []string{"run.sh", "a\x1bb"}, More: 3, Incomplete: true},
-		SamplePaths: []string{"web/a", "web/b\nc", `"web/already\tescaped"`}, Verdict: judge.Invalid, Severity: policy.Critical, ViolationCount: 2,
-		Violations: []judge.Violation{
+		SamplePaths: []string{"web/a", "web/b\nc", `"web/already\tescaped"`}, Verdict: protocol.Invalid, Severity: policy.Critical, ViolationCount: 2,
+		Violations: []protocol.Violation{
 			{Rule: "symlinks", Path: "web/\u202Eevil", Severity: policy.Critical, Message: "points to /etc/passwd", Suggestion: "remove it"},
 			{Rule: "made-by-a-later-version", Severity: policy.Warning, Message: "hm"},
 		},
@@ -75,17 +74,17 @@ func TestCheckpoint(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
-	violated := []judge.Violation{{Rule: "planned-files"}}
+	violated := []protocol.Violation{{Rule: "planned-files"}}
 	tests := map[string]struct {
 		report protocol.CheckpointReport
 		want   string
 	}{
-		"valid":              {protocol.CheckpointReport{Settled: true, Verdict: judge.Valid, Violations: violated}, ""},
-		"invalid":            {protocol.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: violated}, "NotPlanned"},
-		"a rule of tomorrow": {protocol.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: []judge.Violation{{Rule: "no-big--sql2!"}}}, "NoBigSql2"},
-		"no letters at all":  {protocol.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: []judge.Violation{{Rule: "42-\x00"}}}, ""},
-		"skipped":            {protocol.CheckpointReport{Settled: true, Verdict: judge.Skipped}, "NothingChanged"},
-		"unsettled":          {protocol.CheckpointReport{Verdict: judge.Invalid, Violations: violated}, "CheckpointFailed"},
+		"valid":              {protocol.CheckpointReport{Settled: true, Verdict: protocol.Valid, Violations: violated}, ""},
+		"invalid":            {protocol.CheckpointReport{Settled: true, Verdict: protocol.Invalid, Violations: violated}, "NotPlanned"},
+		"a rule of tomorrow": {protocol.CheckpointReport{Settled: true, Verdict: protocol.Invalid, Violations: []protocol.Violation{{Rule: "no-big--sql2!"}}}, "NoBigSql2"},
+		"no letters at all":  {protocol.CheckpointReport{Settled: true, Verdict: protocol.Invalid, Violations: []protocol.Violation{{Rule: "42-\x00"}}}, ""},
+		"skipped":            {protocol.CheckpointReport{Settled: true, Verdict: protocol.Skipped}, "NothingChanged"},
+		"unsettled":          {protocol.CheckpointReport{Verdict: protocol.Invalid, Violations: violated}, "CheckpointFailed"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +101,7 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.StringN(0, 4000, -1), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 		rapid.Just(strings.Repeat("<é\u202e>", 900)), rapid.Just(strings.Repeat("web/some/quite/long/path/", 40)))
 	rapid.Check(t, func(t *rapid.T) {
-		c := reports.Taken(1<<40, judge.Invalid)
+		c := reports.Taken(1<<40, protocol.Invalid)
 		c.Violations = nil
 		c.Task, c.PolicyHash, c.UnsettledReason = text.Draw(t, "task"), text.Draw(t, "hash"), text.Draw(t, "unsettled")
 		c.Settled = rapid.Bool().Draw(t, "settled")
@@ -110,7 +109,7 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 		c.SamplePaths = rapid.SliceOfN(text, 0, 20).Draw(t, "samples")
 		c.Transient = &protocol.Transient{Names: rapid.SliceOfN(text, 0, 40).Draw(t, "transient"), More: rapid.Int64Range(-1, 1<<40).Draw(t, "more")}
 		for range rapid.IntRange(0, 20).Draw(t, "violations") {
-			c.Violations = append(c.Violations, judge.Violation{
+			c.Violations = append(c.Violations, protocol.Violation{
 				Rule: text.Draw(t, "rule"), Path: text.Draw(t, "path"), Severity: policy.Error, Message: text.Draw(t, "message"), Suggestion: text.Draw(t, "suggestion"),
 			})
 		}
@@ -151,7 +150,7 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 
 // TestNamesThatWentGiveWay: they are the first to be counted instead of listed, and nothing else is cut for them.
 func TestNamesThatWentGiveWay(t *testing.T) {
-	c := reports.Taken(7, judge.Valid)
+	c := reports.Taken(7, protocol.Valid)
 	c.SamplePaths = []string{strings.Repeat("a/long/path/", 15)}
 	c.Transient = &protocol.Transient{More: 2}
 	for i := range 32 {
@@ -169,12 +168,12 @@ func TestNamesThatWentGiveWay(t *testing.T) {
 // TestEightViolationsStayReadable: with everything else as long as it can be, eight violations are all there, nothing that
 // is said of one is cut below 160 characters, and a rule suggests the same only once.
 func TestEightViolationsStayReadable(t *testing.T) {
-	c := reports.Taken(7, judge.Invalid)
+	c := reports.Taken(7, protocol.Invalid)
 	c.Violations = nil
 	c.Task, c.UnsettledReason = strings.Repeat("t", 128), strings.Repeat("it was modified outside of it; ", 20)
 	for i := range 8 {
 		c.SamplePaths = append(c.SamplePaths, strings.Repeat("a/long/path/", 20)+fmt.Sprint(i))
-		c.Violations = append(c.Violations, judge.Violation{
+		c.Violations = append(c.Violations, protocol.Violation{
 			Rule: fmt.Sprintf("a-rule-of-some-length-%d", i/2), Path: strings.Repeat("web/some/quite/long/path/", 8) + fmt.Sprint(i), Severity: policy.Error,
 			Message: strings.Repeat("m", 250), Suggestion: strings.Repeat(fmt.Sprint(i/2), 250),
 		})

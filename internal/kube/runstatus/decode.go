@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -184,7 +183,7 @@ func validateCheckpoint(c protocol.CheckpointReport) error {
 	}
 	return errors.Join(
 		oneOf("checkpoint.trigger", c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal, protocol.TriggerPatch, protocol.TriggerSteering),
-		oneOf("checkpoint.verdict", c.Verdict, judge.Valid, judge.Invalid, judge.Skipped),
+		oneOf("checkpoint.verdict", c.Verdict, protocol.Valid, protocol.Invalid, protocol.Skipped),
 		oneOf("checkpoint.action", c.Action, protocol.ActionPromoted, protocol.ActionPartlyPromoted, protocol.ActionHeld, protocol.ActionReverted, protocol.ActionNone),
 		hash("checkpoint.commit", c.Commit), hash("checkpoint.tree", c.Tree), hash("checkpoint.base", c.Base), hash("checkpoint.deliveryCommit", c.DeliveryCommit))
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
@@ -29,7 +28,7 @@ func directed(list ...protocol.DirectiveStatus) protocol.StatusReport {
 func TestDecode(t *testing.T) {
 	idle := protocol.StatusReport{State: protocol.StateIdle}
 	checkpoint := func(change func(*protocol.CheckpointReport)) protocol.Report {
-		c := reports.Taken(2, judge.Invalid)
+		c := reports.Taken(2, protocol.Invalid)
 		change(&c)
 		return reports.New(1, 2, c)
 	}
@@ -49,7 +48,7 @@ func TestDecode(t *testing.T) {
 		want      string // part of the error; "" means accepted
 		wantIndex int64  // sequence of the refused report
 	}{
-		"good":                    {body: encode(t, good, reports.New(1, 2, reports.Taken(1, judge.Valid)), reports.New(2, 1, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}))},
+		"good":                    {body: encode(t, good, reports.New(1, 2, reports.Taken(1, protocol.Valid)), reports.New(2, 1, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}))},
 		"fields of tomorrow":      {body: `{"version":1,"more":1,"reports":[{"epoch":1,"sequence":1,"time":"2026-11-21T12:00:00Z","status":{"state":"Idle","mood":"good"}}]}`},
 		"not JSON":                {body: "\x00", want: "not a report batch"},
 		"empty":                   {body: "", want: "not a report batch"},
@@ -136,7 +135,7 @@ func TestDecode(t *testing.T) {
 // FuzzDecode: what is accepted can be folded and stored, whatever it is.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(encode(f, reports.New(1, 1, protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1)}}}))))
-	f.Add([]byte(encode(f, reports.New(1, 1, reports.Taken(1, judge.Invalid)), reports.New(2, 1, protocol.FinalReport{Outcome: "Stopped"}))))
+	f.Add([]byte(encode(f, reports.New(1, 1, reports.Taken(1, protocol.Invalid)), reports.New(2, 1, protocol.FinalReport{Outcome: "Stopped"}))))
 	f.Add([]byte(encode(f, reports.New(3, 4, protocol.RequestReport{ID: "r", OK: true}))))
 	f.Add([]byte(`{"version":1,"reports":[{"epoch":1,"sequence":9223372036854775807,"time":"9999-12-31T23:59:59Z","final":{"outcome":"Stopped"}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {

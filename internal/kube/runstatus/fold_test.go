@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
@@ -119,7 +118,7 @@ func TestFold(t *testing.T) {
 		},
 		"checkpoints are counted by verdict": {
 			attempt: 1,
-			reports: []protocol.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Skipped)), reports.New(1, 3, reports.Taken(3, judge.Invalid))},
+			reports: []protocol.Report{reports.New(1, 1, reports.Taken(1, protocol.Valid)), reports.New(1, 2, reports.Taken(2, protocol.Skipped)), reports.New(1, 3, reports.Taken(3, protocol.Invalid))},
 			want: v1alpha1.RunStatus{
 				Epoch: 1, Sequence: 3, CheckpointSequence: 3, Checkpoints: v1alpha1.CheckpointCounts{Total: 3, Valid: 1, Invalid: 1}, LastValidCheckpoint: "f-1",
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-3", Verdict: "Invalid", Action: "Held", Reason: "InForbiddenArea",
@@ -128,7 +127,7 @@ func TestFold(t *testing.T) {
 		},
 		"an unsettled checkpoint is neither valid nor invalid": {
 			attempt: 1,
-			reports: []protocol.Report{reports.New(1, 1, protocol.CheckpointReport{Sequence: 1, Verdict: judge.Valid, Action: protocol.ActionHeld, UnsettledReason: "web/a still moves"})},
+			reports: []protocol.Report{reports.New(1, 1, protocol.CheckpointReport{Sequence: 1, Verdict: protocol.Valid, Action: protocol.ActionHeld, UnsettledReason: "web/a still moves"})},
 			want: v1alpha1.RunStatus{
 				Epoch: 1, Sequence: 1, CheckpointSequence: 1, Checkpoints: v1alpha1.CheckpointCounts{Total: 1},
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-1", Verdict: "Valid", Action: "Held", Reason: "CheckpointFailed", Message: "web/a still moves"},
@@ -159,7 +158,7 @@ func TestFold(t *testing.T) {
 				Final: &v1alpha1.FinalReport{Epoch: 3, Outcome: "Delivered", Reason: "Delivered", Message: "done", Head: fmt.Sprintf("%040x", 9)}},
 		},
 		"a new attempt keeps what adds up and forgets what the last one said of itself": {
-			run: finished, attempt: 2, reports: []protocol.Report{reports.New(2, 1, reports.Taken(5, judge.Valid))},
+			run: finished, attempt: 2, reports: []protocol.Report{reports.New(2, 1, reports.Taken(5, protocol.Valid))},
 			want: v1alpha1.RunStatus{
 				Epoch: 2, Sequence: 1, CheckpointSequence: 5, Checkpoints: v1alpha1.CheckpointCounts{Total: 5, Valid: 4, Invalid: 1},
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-5", Verdict: "Valid", Action: "Promoted"}, LastValidCheckpoint: "f-5",
@@ -169,7 +168,7 @@ func TestFold(t *testing.T) {
 		"of an earlier attempt only checkpoints and results count": {
 			run: finished, attempt: 2,
 			reports: []protocol.Report{
-				reports.New(1, 10, reports.Taken(4, judge.Valid)), reports.New(1, 11, reports.Taken(5, judge.Valid)), reports.New(1, 12, active),
+				reports.New(1, 10, reports.Taken(4, protocol.Valid)), reports.New(1, 11, reports.Taken(5, protocol.Valid)), reports.New(1, 12, active),
 				reports.New(1, 13, protocol.RequestReport{ID: "r2", OK: true}), reports.New(1, 14, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}),
 			},
 			want: func() v1alpha1.RunStatus {
@@ -185,7 +184,7 @@ func TestFold(t *testing.T) {
 		},
 		"a checkpoint that was adopted is not counted again": {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 1, CheckpointSequence: 2, Checkpoints: v1alpha1.CheckpointCounts{Total: 2, Valid: 2}, LastValidCheckpoint: "f-2"},
-			attempt: 1, reports: []protocol.Report{reports.New(1, 2, reports.Taken(2, judge.Valid))},
+			attempt: 1, reports: []protocol.Report{reports.New(1, 2, reports.Taken(2, protocol.Valid))},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, CheckpointSequence: 2, Checkpoints: v1alpha1.CheckpointCounts{Total: 2, Valid: 2}, LastValidCheckpoint: "f-2"},
 		},
 	}
@@ -205,18 +204,18 @@ func TestFold(t *testing.T) {
 
 // TestRollbacksAreCounted by their cause, over attempts, once however often a report comes, and where a Checkpoint stands for its report.
 func TestRollbacksAreCounted(t *testing.T) {
-	back := func(sequence int64, verdict judge.Verdict, b protocol.RollbackReport) protocol.CheckpointReport {
+	back := func(sequence int64, verdict protocol.Verdict, b protocol.RollbackReport) protocol.CheckpointReport {
 		c := reports.Taken(sequence, verdict)
 		c.Action, c.Rollback = protocol.ActionReverted, &b
 		return c
 	}
 	first := []protocol.Report{
-		reports.New(1, 1, reports.Taken(1, judge.Valid)),
-		reports.New(1, 2, back(2, judge.Invalid, protocol.RollbackReport{Cause: protocol.RollbackByViolation})),
+		reports.New(1, 1, reports.Taken(1, protocol.Valid)),
+		reports.New(1, 2, back(2, protocol.Invalid, protocol.RollbackReport{Cause: protocol.RollbackByViolation})),
 	}
 	second := []protocol.Report{
-		reports.New(2, 1, back(3, judge.Valid, protocol.RollbackReport{Cause: protocol.RollbackBySupervision, Reason: "the same call\nhas failed"})),
-		reports.New(2, 2, back(4, judge.Valid, protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: 1, Reason: "request back-1"})),
+		reports.New(2, 1, back(3, protocol.Valid, protocol.RollbackReport{Cause: protocol.RollbackBySupervision, Reason: "the same call\nhas failed"})),
+		reports.New(2, 2, back(4, protocol.Valid, protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: 1, Reason: "request back-1"})),
 	}
 	run := Fold(v1alpha1.RunStatus{}, "f", 1, first)
 	want := v1alpha1.RollbackStatus{Total: 1, Violation: 1, Last: v1alpha1.LastRollback{
@@ -246,7 +245,7 @@ func TestRollbacksAreCounted(t *testing.T) {
 func TestAValidStateThatWentBackIsNotTheLastValidOne(t *testing.T) {
 	var list []protocol.Report
 	for i := range int64(3) {
-		c := reports.Taken(i+1, judge.Valid)
+		c := reports.Taken(i+1, protocol.Valid)
 		if i > 0 {
 			c.Action, c.Rollback = protocol.ActionReverted, &protocol.RollbackReport{Cause: protocol.RollbackBySupervision}
 		}
@@ -302,7 +301,7 @@ func spools() *rapid.Generator[[]protocol.Report] {
 					all = append(all, reports.New(epoch, sequence+1, protocol.StatusReport{State: rapid.SampledFrom([]string{"Active", "Idle"}).Draw(t, "state")}))
 				case 1:
 					checkpoints++
-					c := reports.Taken(checkpoints, rapid.SampledFrom([]judge.Verdict{judge.Valid, judge.Invalid, judge.Skipped}).Draw(t, "verdict"))
+					c := reports.Taken(checkpoints, rapid.SampledFrom([]protocol.Verdict{protocol.Valid, protocol.Invalid, protocol.Skipped}).Draw(t, "verdict"))
 					if rapid.Bool().Draw(t, "went back") {
 						c.Rollback = &protocol.RollbackReport{Cause: protocol.RollbackBySupervision}
 					}

@@ -17,7 +17,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -206,13 +205,13 @@ func Tasks(f *v1alpha1.Feature) []protocol.Task {
 }
 
 // Plan bounds the work of a Feature.
-func Plan(f *v1alpha1.Feature) judge.Plan {
+func Plan(f *v1alpha1.Feature) protocol.Plan {
 	if f.Spec.Plan == nil {
-		return judge.Plan{}
+		return protocol.Plan{}
 	}
-	p := judge.Plan{Allowed: f.Spec.Plan.AllowedAreas, Forbidden: f.Spec.Plan.ForbiddenAreas}
+	p := protocol.Plan{Allowed: f.Spec.Plan.AllowedAreas, Forbidden: f.Spec.Plan.ForbiddenAreas}
 	if files := f.Spec.Plan.Files; files != nil {
-		p.Files = &judge.FilePlan{Create: files.Create, Modify: files.Modify, Delete: files.Delete}
+		p.Files = &protocol.FilePlan{Create: files.Create, Modify: files.Modify, Delete: files.Delete}
 	}
 	return p
 }

@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -176,9 +175,9 @@ func TestOrders(t *testing.T) {
 		Agent:      protocol.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
 		Prompt:     "Add a login page.",
 		Tasks:      []protocol.Task{{Name: "one/form", Instructions: "Begin."}, {Name: "one/style"}, {Name: "two/form", Instructions: "End."}},
-		Plan: judge.Plan{
+		Plan: protocol.Plan{
 			Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"},
-			Files: &judge.FilePlan{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
+			Files: &protocol.FilePlan{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
 		},
 		Directives: []protocol.Directive{{
 			ID: "use-dict", Source: "Person", Type: "Functional", Priority: "Critical", Description: "Take the labels from the dictionary.", Rationale: "They are translated there.",

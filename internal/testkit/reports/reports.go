@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -47,14 +46,14 @@ func New[K kind](epoch, sequence int64, what K) protocol.Report {
 }
 
 // Taken is a checkpoint of this number; an invalid one breaks three rules, of which one is told.
-func Taken(sequence int64, verdict judge.Verdict) protocol.CheckpointReport {
+func Taken(sequence int64, verdict protocol.Verdict) protocol.CheckpointReport {
 	c := protocol.CheckpointReport{
 		Sequence: sequence, Previous: sequence - 1, Trigger: protocol.TriggerInterval, CapturedAt: Noon.Add(time.Duration(sequence) * time.Minute),
 		Tree: ID(sequence), Settled: true, Verdict: verdict, Action: protocol.ActionPromoted,
 	}
-	if verdict == judge.Invalid {
+	if verdict == protocol.Invalid {
 		c.Action, c.Severity, c.ViolationCount = protocol.ActionHeld, policy.Error, 3
-		c.Violations = []judge.Violation{{Rule: "forbidden-areas", Path: "web/legacy/a b", Severity: policy.Error, Message: "may not change", Suggestion: "undo it"}}
+		c.Violations = []protocol.Violation{{Rule: "forbidden-areas", Path: "web/legacy/a b", Severity: policy.Error, Message: "may not change", Suggestion: "undo it"}}
 	}
 	return c
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
@@ -56,7 +55,7 @@ func New(t testing.TB, files map[string]string) *Room {
 	r.must(errors.Join(os.Mkdir(string(r.Dir), 0o755), os.Mkdir(r.Root, 0o755)))
 	r.Orders = protocol.Orders{
 		Version: protocol.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1, Feature: protocol.FeatureRef{Namespace: "shop", Name: "login"},
-		Tasks: []protocol.Task{{Name: "form"}}, Plan: judge.Plan{Allowed: []string{"web/**"}}, Policy: policy.Merge(policy.Sources{}),
+		Tasks: []protocol.Task{{Name: "form"}}, Plan: protocol.Plan{Allowed: []string{"web/**"}}, Policy: policy.Merge(policy.Sources{}),
 		Delivery: protocol.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter", AuthorEmail: "bot@example.com"},
 	}
 	repo, err := git.Init(t.Context(), r.Dir.Repository(), git.Options{})

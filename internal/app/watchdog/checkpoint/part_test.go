@@ -16,7 +16,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -56,7 +55,7 @@ func TestAPromotedPartIsValid(t *testing.T) {
 		if j.consequence.Action == protocol.ActionPartlyPromoted {
 			parts++
 			checkPart(t, w, o, j, now)
-		} else if j.consequence.Promote != (verdict.Verdict == judge.Valid) {
+		} else if j.consequence.Promote != (verdict.Verdict == protocol.Valid) {
 			t.Fatalf("verdict %s: %+v", verdict.Verdict, j.consequence)
 		}
 	})
@@ -91,7 +90,7 @@ func partWorld(t *rapid.T, repo *git.Repository, path string) (*Service, Occasio
 	e.Changes.MaxFiles = rapid.Int64Range(0, 4).Draw(t, "max files")
 	w := New(Options{Journal: b, Repository: repo, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Judge: judging.New(repo, func() (objects.ID, error) { return base, nil }, slog.New(slog.DiscardHandler))})
-	return w, Occasion{Terms: judging.Terms{Policy: e, Plan: judge.Plan{Allowed: []string{"a/**", "b"}, Forbidden: []string{"a/x/**"}}}}
+	return w, Occasion{Terms: judging.Terms{Policy: e, Plan: protocol.Plan{Allowed: []string{"a/**", "b"}, Forbidden: []string{"a/x/**"}}}}
 }
 
 // drawTree makes a small tree in which files, links and directories take each other's places.
@@ -121,7 +120,7 @@ func drawTree(t *rapid.T, repo *git.Repository, label string) objects.ID {
 
 func checkPart(t *rapid.T, w *Service, o Occasion, j judged, now objects.ID) {
 	again, err := w.Judge.Tree(t.Context(), j.back.tree, o.Terms, judging.Surroundings{})
-	if err != nil || again.Verdict != judge.Valid {
+	if err != nil || again.Verdict != protocol.Valid {
 		t.Fatalf("a part was promoted that is %s: %v, %+v", again.Verdict, err, again.Violations)
 	}
 	promoted := mustID(t, w.Journal.State().Promoted.Tree)

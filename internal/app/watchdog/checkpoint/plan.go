@@ -43,7 +43,7 @@ func (s *Service) plan(ctx context.Context, o Occasion, j judged) (*journal.Inte
 		if o.Trigger == protocol.TriggerInterval || o.Trigger == protocol.TriggerChanges {
 			return nil, nil
 		}
-		i.Report.Verdict, i.Report.Action = judge.Skipped, protocol.ActionNone
+		i.Report.Verdict, i.Report.Action = protocol.Skipped, protocol.ActionNone
 		i.Report.Commit = i.Commit
 	} else if err := s.commit(o, j, state, i); err != nil {
 		return nil, err
@@ -58,9 +58,9 @@ func answers(o Occasion, r protocol.CheckpointReport) []protocol.RequestReport {
 	switch {
 	case !r.Settled:
 		message += ", but the workspace could not be held still: " + r.UnsettledReason
-	case r.Verdict == judge.Skipped && r.Previous > 0:
+	case r.Verdict == protocol.Skipped && r.Previous > 0:
 		message += ": nothing has changed since checkpoint " + naming.Checkpoint(o.Orders.Feature.Name, r.Previous)
-	case r.Verdict == judge.Skipped:
+	case r.Verdict == protocol.Skipped:
 		message += ": nothing has changed since the base"
 	}
 	var list []protocol.RequestReport

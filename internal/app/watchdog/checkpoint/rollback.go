@@ -166,7 +166,7 @@ func (b *rollback) destination(ctx context.Context, o Occasion, j judged) (*rest
 			return nil, err
 		}
 	case protocol.RollbackSmart:
-		if paths = violatingPaths(j.judgement); len(paths) == 0 && j.judgement.Verdict == judge.Invalid {
+		if paths = violatingPaths(j.judgement); len(paths) == 0 && j.judgement.Verdict == protocol.Invalid {
 			return nil, refuse("no single path can be taken back to fix what is wrong: %s", Objection(j.judgement))
 		}
 	default:

@@ -64,7 +64,7 @@ func (s *Service) Review(ctx context.Context, o protocol.Orders) (supervise.Revi
 	switch {
 	case o.Policy.Enforcement == policy.Audit: // everything is judged, nothing is held
 		return e, nil
-	case j.Verdict != judge.Valid:
+	case j.Verdict != protocol.Valid:
 		e.Objection = judge.Summary(j)
 		return e, nil
 	}

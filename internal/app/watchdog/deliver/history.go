@@ -53,7 +53,7 @@ func (s *Service) judgeHistory(ctx context.Context, o protocol.Orders) (string, 
 			if err != nil {
 				return "", err
 			}
-			if j.Verdict != judge.Valid {
+			if j.Verdict != protocol.Valid {
 				return clip.Bytes(fmt.Sprintf("commit %s breaks a rule of the policy in effect now: %s", id.String()[:12], judge.Summary(j)), faults.MaxMessage), nil
 			}
 			if spent += paths + commitCost; spent > maxHistoryPaths {

@@ -13,6 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/checks"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
@@ -21,7 +22,7 @@ import (
 // Terms are what something is judged by.
 type Terms struct {
 	Policy policy.Effective
-	Plan   judge.Plan
+	Plan   protocol.Plan
 	// Role of the agent, and the contracts whose lock its Feature holds.
 	Role  string
 	Locks []string

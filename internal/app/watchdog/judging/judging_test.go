@@ -15,6 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
@@ -65,7 +66,7 @@ func (s *store) judge(base objects.ID) *judging.Judge {
 }
 
 func terms() judging.Terms {
-	t := judging.Terms{Policy: policy.Merge(policy.Sources{}), Plan: judge.Plan{Allowed: []string{"web/**"}}}
+	t := judging.Terms{Policy: policy.Merge(policy.Sources{}), Plan: protocol.Plan{Allowed: []string{"web/**"}}}
 	t.Policy.Changes.Binaries = policy.Deny
 	return t
 }
@@ -86,7 +87,7 @@ func TestTreesAreJudgedAgainstTheBase(t *testing.T) {
 	want := []string{"allowed-areas lib/b", "binaries web/new.bin"}
 	j := s.judge(base)
 	verdict, err := j.Tree(t.Context(), now, terms(), judging.Surroundings{})
-	if err != nil || verdict.Verdict != judge.Invalid {
+	if err != nil || verdict.Verdict != protocol.Invalid {
 		t.Fatalf("%+v, %v", verdict, err)
 	}
 	if diff := cmp.Diff(want, rules(verdict)); diff != "" {
@@ -105,7 +106,7 @@ func TestTreesAreJudgedAgainstTheBase(t *testing.T) {
 	}
 	neighbour := j.Neighbours(terms())
 	for tree, paths := range map[objects.ID]int{now: 2, base: 0} {
-		if verdict, n, err := neighbour(t.Context(), tree); err != nil || n != paths || (verdict.Verdict == judge.Valid) != (paths == 0) {
+		if verdict, n, err := neighbour(t.Context(), tree); err != nil || n != paths || (verdict.Verdict == protocol.Valid) != (paths == 0) {
 			t.Errorf("neighbour %s: %s with %d paths, %v", tree, verdict.Verdict, n, err)
 		}
 	}
@@ -122,7 +123,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 	}
 	j := s.judge(base)
 	for range 2 {
-		if verdict, err := j.Snapshot(t.Context(), workspace.Snapshot{Tree: now, Changes: changes}, terms()); err != nil || verdict.Verdict != judge.Valid {
+		if verdict, err := j.Snapshot(t.Context(), workspace.Snapshot{Tree: now, Changes: changes}, terms()); err != nil || verdict.Verdict != protocol.Valid {
 			t.Fatalf("%+v, %v", verdict, err)
 		}
 	}
@@ -131,7 +132,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 	}
 	changes[1].New.ID = "1111111111111111111111111111111111111111"
 	verdict, err := j.Snapshot(t.Context(), workspace.Snapshot{Tree: now, Changes: changes}, terms())
-	if err != nil || verdict.Verdict == judge.Valid {
+	if err != nil || verdict.Verdict == protocol.Valid {
 		t.Errorf("with content that is not there: %+v, %v", verdict, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -155,7 +156,7 @@ func TestDirectoriesAreListedTogether(t *testing.T) {
 	j := s.judge(base)
 	before := exchanges()
 	verdict, err := j.Tree(t.Context(), now, terms(), judging.Surroundings{})
-	if err != nil || verdict.Verdict != judge.Valid {
+	if err != nil || verdict.Verdict != protocol.Valid {
 		t.Fatalf("%v %v, %v", verdict.Verdict, rules(verdict), err)
 	}
 	if asked := exchanges() - before; asked > n/100 {

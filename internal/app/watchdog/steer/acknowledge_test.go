@@ -19,9 +19,9 @@ import (
 
 // findsCritical is a checkpoint that finds rules of severity Critical broken.
 func findsCritical(s *Service, sequence int64, checkpoint string, rules ...string) {
-	var list []judge.Violation
+	var list []protocol.Violation
 	for _, rule := range rules {
-		list = append(list, judge.Violation{Rule: rule, Path: "a.md", Severity: policy.Critical, Message: "it is outside"})
+		list = append(list, protocol.Violation{Rule: rule, Path: "a.md", Severity: policy.Critical, Message: "it is outside"})
 	}
 	s.Post(func(b *notice.Board) bool {
 		b.Broken(sequence, notice.Broken(checkpoint, time.Time{}, judge.Judgement{Severity: policy.Critical, Violations: list}, nil, nil))

@@ -12,12 +12,13 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // finds is a checkpoint that finds a broken rule.
 func finds(s *Service, checkpoint string, back *notice.Back) {
 	s.Post(func(b *notice.Board) bool {
-		b.Broken(0, notice.Broken(checkpoint, time.Time{}, judge.Judgement{Severity: policy.Error, Violations: []judge.Violation{
+		b.Broken(0, notice.Broken(checkpoint, time.Time{}, judge.Judgement{Severity: policy.Error, Violations: []protocol.Violation{
 			{Rule: "areas", Path: "a.md", Severity: policy.Error, Message: "it is outside"},
 		}}, nil, back))
 		return true
@@ -80,10 +81,10 @@ func TestTheBoardIsTold(t *testing.T) {
 func TestWhatIsFixedInTimeIsCounted(t *testing.T) {
 	each(t, func(t *testing.T, a *agent) {
 		p := newPerson(t, a)
-		warn := func(broken ...judge.Violation) {
+		warn := func(broken ...protocol.Violation) {
 			p.service.Post(func(b *notice.Board) bool { return b.Warn(broken, true) })
 		}
-		warn(judge.Violation{Rule: "areas", Path: "a.md", Severity: policy.Error}, judge.Violation{Rule: "areas", Path: "b.md", Severity: policy.Error})
+		warn(protocol.Violation{Rule: "areas", Path: "a.md", Severity: policy.Error}, protocol.Violation{Rule: "areas", Path: "b.md", Severity: policy.Error})
 		if c := p.service.Conversation(); c != nil {
 			t.Fatalf("nothing is fixed, and nothing was said: %+v", c)
 		}

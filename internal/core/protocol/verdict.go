@@ -1,0 +1,45 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import "github.com/tidewaiter/tidewaiter/internal/core/policy"
+
+// Plan bounds the work, by patterns. Empty Allowed allows everything; Files that are absent or name no file plan
+// nothing in particular.
+type Plan struct {
+	Allowed   []string  `json:"allowed,omitempty"`
+	Forbidden []string  `json:"forbidden,omitempty"`
+	Files     *FilePlan `json:"files,omitempty"`
+}
+
+// FilePlan is the whole set of planned files, as patterns.
+type FilePlan struct {
+	Create []string `json:"create,omitempty"`
+	Modify []string `json:"modify,omitempty"`
+	Delete []string `json:"delete,omitempty"`
+}
+
+// Violation is one rule broken by one path.
+type Violation struct {
+	// Rule is the rule's id.
+	Rule string `json:"rule"`
+	// Path that breaks it; empty where it is the whole tree. Raw bytes: escape it before it is shown.
+	Path string `json:"path,omitempty"`
+	// Severity of it.
+	Severity policy.Severity `json:"severity"`
+	// Message says what is wrong; hostile names in it are escaped.
+	Message string `json:"message"`
+	// Suggestion says how to fix it.
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// Verdict on a tree.
+type Verdict string
+
+// Verdicts. Judge gives the first two; a checkpoint is Skipped when its tree is that of the one before it.
+const (
+	Valid   Verdict = "Valid"
+	Invalid Verdict = "Invalid"
+	Skipped Verdict = "Skipped"
+)
