@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
 )
 
@@ -45,6 +46,8 @@ type trouble struct {
 	// passes says that it may pass by itself, and after is what the provider asks to wait.
 	passes bool
 	after  time.Duration
+	// speaks is how the backend is spoken with, where it does not speak the dialect of the request; nil where that is not what is wrong.
+	speaks *worker.Speech
 }
 
 // Error implements error.
@@ -66,6 +69,9 @@ func (m *models) ask(ctx context.Context, body []byte) (worker.Answer, error) {
 			return worker.Answer{}, ctx.Err()
 		}
 		pause, again := worker.Again(failures, failed.after)
+		if failed.speaks != nil {
+			return worker.Answer{}, failed
+		}
 		if !failed.passes || !again {
 			failed.err = fmt.Errorf("the model has not answered (try %d): %w", failures, failed.err)
 			return worker.Answer{}, failed
@@ -110,7 +116,18 @@ func refused(response *http.Response) *trouble {
 	return &trouble{
 		err:    fmt.Errorf("%s: %s", response.Status, clip.Bytes(strings.TrimSpace(string(text)), maxQuoted)),
 		status: response.StatusCode, passes: passes(response.StatusCode), after: retryAfter(response.Header.Get("Retry-After"), time.Now()),
+		speaks: speaks(response.Header.Get(protocol.DialectsHeader)),
 	}
+}
+
+// speaks is the first of some dialects that is spoken here; nil for none.
+func speaks(dialects string) *worker.Speech {
+	for name := range strings.SplitSeq(dialects, ",") {
+		if speech, known := worker.Find(name); known {
+			return &speech
+		}
+	}
+	return nil
 }
 
 // passes says whether an error of HTTP may pass by itself.

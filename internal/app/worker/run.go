@@ -102,6 +102,16 @@ func (w *work) ask(ctx context.Context) (answer worker.Answer, sent int, err err
 	}
 	answer, err = w.models.ask(ctx, body)
 	var failed *trouble
+	if errors.As(err, &failed) && failed.speaks != nil && failed.speaks.Dialect.Name != w.options.Speech.Dialect.Name {
+		// The policy names another backend than when this agent was started.
+		w.options.Log.WarnContext(ctx, "The backend speaks another dialect: going on in that", "dialect", failed.speaks.Dialect.Name, "error", failed.Error())
+		w.options.Speech, w.models.options.Speech = *failed.speaks, *failed.speaks
+		w.loop.History.Plain() // what was said in another dialect's own words is said in plain ones
+		if body, err = w.fit(ctx, w.loop.Room()); err != nil {
+			return answer, 0, err
+		}
+		answer, err = w.models.ask(ctx, body)
+	}
 	if !errors.As(err, &failed) || !failed.tooLarge() {
 		return answer, len(body), err
 	}

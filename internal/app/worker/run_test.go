@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/worker"
 )
 
 // TestATask: a worker does a task in every dialect. It is told what may change, a patch that is refused is corrected, several
@@ -95,6 +97,38 @@ func TestAProviderThatFails(t *testing.T) {
 			o := newOffice(t, name, 6)
 			if err := o.work("- text: a\n  fail: " + status); err == nil || !strings.HasPrefix(err.Error(), message) || !strings.Contains(err.Error(), "the script says so") {
 				t.Errorf("%s: %v", status, err)
+			}
+		}
+	})
+}
+
+// TestAnotherDialect: where the backend of the policy speaks another dialect than the agent was started with, from the beginning or since its policy was changed, the
+// agent goes on in that one, without a pause.
+func TestAnotherDialect(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		for _, after := range []int{0, 1} {
+			o := newOffice(t, name, 6)
+			asked, other := 0, "openai-chat"
+			if name == other {
+				other = "anthropic"
+			}
+			speech, _ := worker.Find(other)
+			gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				speaks := o.options.Speech
+				if strings.HasPrefix(r.URL.Path, speech.Path()) {
+					speaks = speech
+				} else if asked++; asked > after {
+					w.Header().Set(protocol.DialectsHeader, "unheard-of,"+other)
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				http.StripPrefix(speaks.Dialect.Prefix, o.provider).ServeHTTP(w, r)
+			}))
+			defer gateway.Close()
+			o.options.Models = gateway.URL
+			err := o.work("- tool: " + patch("one", "web/a.html") + "\n- tool: {name: task_complete, input: {summary: done}}")
+			if err != nil || o.desk.summary != "done" || !slices.Equal(o.desk.patches, []string{"one applied"}) || len(o.slept) > 0 {
+				t.Errorf("after %d answers: %v, summary %q, patches %q, pauses %v", after, err, o.desk.summary, o.desk.patches, o.slept)
 			}
 		}
 	})

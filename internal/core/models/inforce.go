@@ -101,11 +101,11 @@ func (f Fleet) Choose(d string, refs []policy.ModelRef) (Choice, error) {
 		choice, err := f[name].choose(d, refs)
 		switch {
 		case err != nil && len(f) > 1:
-			return Choice{}, &Refusal{fmt.Sprintf("at the gateway %s, %s", name, err)}
+			return Choice{}, &Refusal{Message: fmt.Sprintf("at the gateway %s, %s", name, err)}
 		case err != nil:
 			return Choice{}, err
 		case i > 0 && choice.Dialect != chosen.Dialect:
-			return Choice{}, &Refusal{fmt.Sprintf("the gateways %s and %s have different configurations in force, with the dialects %s and %s", names[0], name, chosen.Dialect, choice.Dialect)}
+			return Choice{}, &Refusal{Message: fmt.Sprintf("the gateways %s and %s have different configurations in force, with the dialects %s and %s", names[0], name, chosen.Dialect, choice.Dialect)}
 		case i == 0 || choice.Window < chosen.Window:
 			chosen = choice
 		}
@@ -116,7 +116,7 @@ func (f Fleet) Choose(d string, refs []policy.ModelRef) (Choice, error) {
 func (in InForce) choose(d string, refs []policy.ModelRef) (Choice, error) {
 	choice, err := in.route(d, refs)
 	if err != nil && in.Problem != "" {
-		err = &Refusal{fmt.Sprintf("%s; the newest configuration is refused, and the last good one stays in force: %s", err, in.Problem)}
+		err = &Refusal{Message: fmt.Sprintf("%s; the newest configuration is refused, and the last good one stays in force: %s", err, in.Problem)}
 	}
 	return choice, err
 }
@@ -141,7 +141,7 @@ func (in InForce) route(d string, refs []policy.ModelRef) (Choice, error) {
 		}
 		lacking = cmp.Or(lacking, fmt.Sprintf("the gateway has no key for the backend %q: an administrator adds the entry %q to the Secret with the keys", r.Backend.Name, entry))
 	}
-	return Choice{}, &Refusal{lacking}
+	return Choice{}, &Refusal{Message: lacking}
 }
 
 // lacks is an entry of the Secret that a route cannot do without; empty for none.

@@ -223,7 +223,11 @@ type Route struct {
 }
 
 // Refusal says why nobody can answer. Message says what to do.
-type Refusal struct{ Message string }
+type Refusal struct {
+	Message string
+	// Speaks are the dialects of the backend that the policy names, where it does not speak the one that it was asked in.
+	Speaks []string
+}
 
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
@@ -242,7 +246,7 @@ func (c Config) Route(d string, refs []policy.ModelRef, role string) (Route, err
 			return Route{Backend: b, Model: b.Models[0]}, nil
 		}
 	}
-	return Route{}, &Refusal{fmt.Sprintf("no backend of the gateway speaks the dialect %s: an administrator adds one to its configuration", d)}
+	return Route{}, &Refusal{Message: fmt.Sprintf("no backend of the gateway speaks the dialect %s: an administrator adds one to its configuration", d)}
 }
 
 // Speaking finds who answers the primary calls of a client that speaks every dialect, and the dialect that it asks in: the first
@@ -252,7 +256,7 @@ func (c Config) Speaking(refs []policy.ModelRef) (d string, r Route, err error) 
 	if i := slices.IndexFunc(refs, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary }); i >= 0 {
 		backends = slices.DeleteFunc(slices.Clone(backends), func(b Backend) bool { return b.Name != refs[i].Backend })
 	} else if len(backends) == 0 {
-		return "", Route{}, &Refusal{"the gateway has no backend: an administrator adds one to its configuration"}
+		return "", Route{}, &Refusal{Message: "the gateway has no backend: an administrator adds one to its configuration"}
 	}
 	if len(backends) > 0 && len(backends[0].Dialects) > 0 {
 		d = backends[0].Dialects[0]
@@ -289,18 +293,18 @@ func (c Config) named(d string, ref policy.ModelRef) (Route, error) {
 	at := fmt.Sprintf("the policy's models[%s]", ref.Role)
 	i := slices.IndexFunc(c.Backends, func(b Backend) bool { return b.Name == ref.Backend })
 	if i < 0 {
-		return Route{}, &Refusal{fmt.Sprintf("%s names the backend %q, which the gateway does not have", at, ref.Backend)}
+		return Route{}, &Refusal{Message: fmt.Sprintf("%s names the backend %q, which the gateway does not have", at, ref.Backend)}
 	}
 	b := c.Backends[i]
 	if !slices.Contains(b.Dialects, d) {
-		return Route{}, &Refusal{fmt.Sprintf("%s names the backend %q, which does not speak the dialect %s but %s", at, ref.Backend, d, strings.Join(b.Dialects, ", "))}
+		return Route{}, &Refusal{Message: fmt.Sprintf("%s names the backend %q, which does not speak the dialect %s but %s", at, ref.Backend, d, strings.Join(b.Dialects, ", ")), Speaks: b.Dialects}
 	}
 	j := slices.IndexFunc(b.Models, func(m Model) bool { return m.Name == ref.Model })
 	if j < 0 {
-		return Route{}, &Refusal{fmt.Sprintf("%s names the model %q, which the backend %q does not list", at, ref.Model, ref.Backend)}
+		return Route{}, &Refusal{Message: fmt.Sprintf("%s names the model %q, which the backend %q does not list", at, ref.Model, ref.Backend)}
 	}
 	if u, err := url.Parse(b.BaseURL); ref.Key != (policy.SecretKey{}) && (err != nil || u.Scheme != "https") {
-		return Route{}, &Refusal{fmt.Sprintf("%s has a keySecretRef, and the backend %q is asked over plain http: no key is sent there", at, ref.Backend)}
+		return Route{}, &Refusal{Message: fmt.Sprintf("%s has a keySecretRef, and the backend %q is asked over plain http: no key is sent there", at, ref.Backend)}
 	}
 	return Route{Backend: b, Model: b.Models[j], Key: ref.Key, ProviderState: ref.ProviderState == policy.StateAllow}, nil
 }

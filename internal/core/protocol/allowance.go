@@ -11,6 +11,9 @@ const (
 	ParamWanted = "wanted"
 	// WantedHeader is in refusals of calls that a budget leaves too little for now.
 	WantedHeader = "Tidewaiter-Wanted"
+	// DialectsHeader is in refusals of calls in a dialect that the backend of the policy does not speak: those that it speaks, with commas between. An agent that
+	// speaks every dialect goes on in one of them.
+	DialectsHeader = "Tidewaiter-Dialects"
 	// RefusalReserved is the reason of a refused call which only calls under way leave too little for. It is no reason of a condition.
 	RefusalReserved = "BudgetReserved"
 )

@@ -4,16 +4,22 @@
 package models
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // notAvailable may pass: a person fixes it, and an agent that tries again need not fail meanwhile.
 func notAvailable(err error) *failure {
-	return fail(http.StatusServiceUnavailable, reasonNoModel, nil, "%v", err)
+	f := fail(http.StatusServiceUnavailable, reasonNoModel, nil, "%v", err)
+	if refusal, is := errors.AsType[*models.Refusal](err); is {
+		f.speaks = refusal.Speaks
+	}
+	return f
 }
 
 // choose who answers.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
@@ -27,6 +28,8 @@ type failure struct {
 	fails bool
 	// elsewhere says that another backend may answer.
 	elsewhere bool
+	// speaks are the dialects of the backend that was to answer, where it does not speak the one of the call.
+	speaks []string
 	// wait before another try, in seconds; 0 is a second.
 	wait int
 	// detail for the ledger, such as the member that is refused; it may have words of the agent.
@@ -47,6 +50,9 @@ func (f *failure) told() map[string]string {
 	told := map[string]string{callers.ReasonHeader: f.reason}
 	if f.wanted != nil {
 		told[protocol.WantedHeader] = f.wanted.String()
+	}
+	if len(f.speaks) > 0 {
+		told[protocol.DialectsHeader] = strings.Join(f.speaks, ",")
 	}
 	if f.fails {
 		told[protocol.FailsHeader] = url.QueryEscape(clip.Bytes(f.Message, protocol.MaxFails))

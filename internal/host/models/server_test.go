@@ -27,6 +27,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
@@ -365,6 +366,11 @@ func TestRefusals(t *testing.T) {
 			answer.Header.Get(callers.ReasonHeader) != tc.reason || !strings.Contains(e.Error.Message, tc.message) || !strings.HasPrefix(e.Error.Message, "tidewaiter: ") {
 			t.Errorf("%s: %d %s %s", name, answer.StatusCode, answer.Header.Get(callers.ReasonHeader), text)
 		}
+	}
+	// An agent that speaks every dialect goes on in the one of its backend.
+	if answer, text := w.ask("keyless", "POST", "/openai/v1/chat/completions", `{"model":"large","messages":[{"role":"user","content":"Hello"}]}`); answer.StatusCode != http.StatusServiceUnavailable ||
+		answer.Header.Get(callers.ReasonHeader) != "ModelNotAvailable" || answer.Header.Get(protocol.DialectsHeader) != "anthropic" {
+		t.Errorf("another dialect: %d %v %s", answer.StatusCode, answer.Header, text)
 	}
 	if n := len(p.Recorded()); n != 0 {
 		t.Errorf("%d requests reached the provider", n)
