@@ -5,7 +5,6 @@ package judge
 
 import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 

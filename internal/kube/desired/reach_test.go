@@ -117,8 +117,7 @@ func leaves(at string, of reflect.Type) (paths []string) {
 	if of.Kind() != reflect.Struct || of.PkgPath() != reflect.TypeFor[v1alpha1.FeatureSpec]().PkgPath() || of.NumField() == 0 {
 		return []string{at}
 	}
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		path := strings.TrimPrefix(at+"."+name, ".")
 		if name == "" { // it is embedded
