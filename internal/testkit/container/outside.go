@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -32,7 +34,8 @@ func Outside(t testing.TB, first int) View {
 
 func namespaceOf(pid string) string { return filepath.Join("/proc", pid, "ns", "pid") }
 
-// Moving names the processes of the container with a thread that is neither stopped nor dead, by their state in proc_pid_stat(5).
+// Moving names the processes of the container with a thread that is neither stopped nor dead, by their state in proc_pid_stat(5). A parent that waits in the
+// kernel for its vfork child cannot be stopped before that goes on: it counts as stopped when a stop waits for it.
 func (v View) Moving(t testing.TB) []string {
 	t.Helper()
 	ours, err1 := v.namespace.Stat()
@@ -58,11 +61,31 @@ func (v View) Moving(t testing.TB) []string {
 			if err != nil {
 				continue // it ended
 			}
-			if state := stat[bytes.LastIndexByte(stat, ')')+2]; !slices.Contains([]byte("TtZXx"), state) {
+			state := stat[bytes.LastIndexByte(stat, ')')+2]
+			if state == 'D' && stopPending(filepath.Join(filepath.Dir(task), "status")) {
+				continue
+			}
+			if !slices.Contains([]byte("TtZXx"), state) {
 				moving = append(moving, fmt.Sprintf("process %s is in state %c", pid, state))
 				break
 			}
 		}
 	}
 	return moving
+}
+
+// stopPending says whether a SIGSTOP waits for a thread or its process, by proc_pid_status(5).
+func stopPending(status string) bool {
+	const stop = uint64(1) << (uint(syscall.SIGSTOP) - 1)
+	text, _ := os.ReadFile(status) // of one that ended there is none
+	for line := range strings.Lines(string(text)) {
+		name, mask, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name != "SigPnd" && name != "ShdPnd" {
+			continue
+		}
+		if bits, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64); err == nil && bits&stop != 0 {
+			return true
+		}
+	}
+	return false
 }
