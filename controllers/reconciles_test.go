@@ -223,7 +223,7 @@ func (s *sentinels) settle(project string) {
 	s.t.Fatal("the controllers do not come to rest")
 }
 
-// write one more, and wait until it has been counted and nothing is under way.
+// write one more, and wait until it is counted and every worker is idle.
 func (s *sentinels) write() {
 	s.t.Helper()
 	g, c, ctx := gomega.NewWithT(s.t), env.Client, s.t.Context()

@@ -75,8 +75,8 @@ func ended(f *v1alpha1.Feature) bool {
 	return run != nil && run.Final != nil && run.Final.Epoch == f.Status.Attempt
 }
 
-// delivered wakes the Features of a project that are at work on the same repository a little after one of it has delivered. Those that the delivery does
-// not concern find nothing new, and are not written.
+// delivered wakes the Features of a project that are at work on the same repository a little after one of it has delivered. The status of a Feature that the
+// delivery does not concern stays as it is.
 func (r waker) delivered() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {

@@ -259,7 +259,7 @@ func (l *loop) after(ctx context.Context, e supervise.Event) {
 	l.look()
 	settle(l)
 	l.checkCaptures()
-	speak(l)
+	l.speak()
 	if occasion {
 		l.lines.direct(l)
 	}

@@ -52,7 +52,7 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) (supervise
 			l.note(ctx, journal.Record{TaskStarted: &journal.TaskStarted{Name: known, Start: h.Running, Session: l.state.Sessions}})
 		}
 	case h.LastExit != nil && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
-		again, err := unfinished(ctx, l, h.LastExit.Code)
+		again, err := l.unfinished(ctx, h.LastExit.Code)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) (supervise.E
 	if err := l.attempt.options.Probe.After("agent exited"); err != nil {
 		return nil, err
 	}
-	again, err := unfinished(ctx, l, e.Code)
+	again, err := l.unfinished(ctx, e.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) (supervise.E
 }
 
 // unfinished says whether an agent that has ended is started again, because it ended with a turn without tools. That is journaled in place of its end.
-func unfinished(ctx context.Context, l *loop, code int) (bool, error) {
+func (l *loop) unfinished(ctx context.Context, code int) (bool, error) {
 	i := l.state.Current()
 	if code != 0 || i < 0 || l.state.End != supervise.GoOn || !l.state.Tasks[i].Completed.IsZero() || l.state.Tasks[i].Rejected != "" {
 		return false, nil

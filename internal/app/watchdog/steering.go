@@ -48,7 +48,7 @@ func takesLines(adapter runtimes.Adapter) bool {
 
 // speak has what the agent is to be told written to its standard input. What it does not take is in the journal and in
 // the log, and is told again when the anomaly lasts.
-func speak(l *loop) {
+func (l *loop) speak() {
 	w, is := l.steering.Line()
 	if !is || !l.state.Agent.Running || w.Step == l.spoken {
 		return

@@ -59,7 +59,7 @@ func (d *decision) tick() {
 // Checked is a checkpoint of an agent that takes lines. One that asks no model has no other turns. It gives what the agent is to be asked once more.
 func (s *State) Checked(f Facts) (due []notice.Ask, e Effects) {
 	d := &decision{s: s, f: f}
-	if !s.asks() {
+	if !s.Talks() {
 		d.tick()
 	}
 	due = s.Board.Remind()

@@ -79,7 +79,7 @@ func (d *decision) clock() {
 		return
 	}
 	reach := steering.Reach{}
-	if !d.f.Idle && !d.s.asks() {
+	if !d.f.Idle && !d.s.Talks() {
 		reach = d.f.Reach
 		reach.Alone = true
 		if d.f.Terms.Task != "" {

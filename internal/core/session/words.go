@@ -52,7 +52,7 @@ func (s *State) Words(f Facts) (words string, e Effects) {
 	if s.Word != nil && s.Word.Channel == protocol.ChannelTools {
 		words, s.Word, d.e.Keep = s.Word.Text, nil, true
 	}
-	if f.Reach.Lines || s.asks() {
+	if f.Reach.Lines || s.Talks() {
 		return words, d.e
 	}
 	d.tick()
@@ -78,8 +78,5 @@ func (s *State) Told() bool {
 	})
 }
 
-// Talks says whether the agent has called a model since it was started.
-func (s *State) Talks() bool { return s.asks() }
-
-// asks says whether the agent has asked a model about its task.
-func (s *State) asks() bool { return len(s.Book.Threads) > 0 }
+// Talks says whether the agent has asked a model about its task since it was started.
+func (s *State) Talks() bool { return len(s.Book.Threads) > 0 }
