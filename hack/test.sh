@@ -61,11 +61,11 @@ envtest() {
 long() {
   export TIDEWAITER_LONG=1
   run "hidden changes and promotions under a mutator" -count 1 -timeout 2h -v \
-    -run '^(TestNoHiddenChangeIsMissed|TestOnlyWhatWasJudgedIsPromoted)$' ./internal/host/workspace
+    -run '^(TestNoHiddenChangeIsMissed|TestOnlyWhatWasJudgedIsPromoted)$' ./internal/pod/workspace
   KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
   export KUBEBUILDER_ASSETS
   run "a gateway under siege, and with a crowd" -count 1 -timeout 1h -v -run '^(TestSiegeOfTheGateway|TestLargestOfEverything)$' ./internal/app/gateway
-  run "histories" -count 1 -timeout 4h -run '^TestIncrementalEqualsFullHash$' ./internal/host/workspace -rapid.checks=10000
+  run "histories" -count 1 -timeout 4h -run '^TestIncrementalEqualsFullHash$' ./internal/pod/workspace -rapid.checks=10000
 }
 
 targets() { # Every fuzz target, as "PACKAGE NAME".

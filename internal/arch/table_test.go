@@ -22,10 +22,10 @@ var (
 // with joins lists of imports.
 func with(lists ...[]string) []string { return slices.Concat(lists...) }
 
-// rows is the architecture. Arrows point down: programs, controllers, adapters (kube for the API server, host for disk,
-// processes and sockets; neither knows the other), core.
+// rows is the architecture. Arrows point down: programs, controllers, adapters (kube for the API server; pod for
+// disk, processes and sockets beside the agent; gateway for the traffic of pods; none knows another), core.
 func rows() []row {
-	return slices.Concat(coreRows(), hostRows(), kubeRows(), programRows(), watchdogRows(), testRows())
+	return slices.Concat(coreRows(), podRows(), gatewayRows(), sharedRows(), kubeRows(), programRows(), watchdogRows(), testRows())
 }
 
 func coreRows() []row {
@@ -34,7 +34,7 @@ func coreRows() []row {
 		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes; jsonv1 reads the arguments of calls", allow: []string{"internal/core/clip", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol", "github.com/go-json-experiment/json/v1"}, pure: true},
 		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
 		{pkg: "internal/core/bounds", why: why + "which repositories and branches a policy allows", allow: []string{"internal/core/clip", "internal/core/judge", "internal/core/policy", "internal/core/protocol"}, pure: true},
-		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
+		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; the watchdog reads it", allow: core, pure: true},
 		{pkg: "internal/core/changes", why: why + "what a checkpoint has changed, as it is kept for people", allow: core, pure: true},
 		{pkg: "internal/core/checks", why: why + "rules that users write, in CEL", allow: []string{"github.com/google/cel-go/cel"}, pure: true},
 		{pkg: "internal/core/clip", why: why + "cuts texts to what is stored of them", pure: true},
@@ -47,7 +47,7 @@ func coreRows() []row {
 		{pkg: "internal/core/egress", why: why + "which hosts a policy lets through", allow: []string{"internal/core/policy"}, pure: true},
 		{pkg: "internal/core/failures", why: why + "who is to blame for a failed call of a model", allow: []string{"internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/isolation", why: why + "which network policies open the network of pods", pure: true},
-		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; host writes them", allow: core, pure: true},
+		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; the watchdog writes them", allow: core, pure: true},
 		{
 			pkg: "internal/core/judge", why: why + "rules over changes; doublestar (no dependencies) matches names, x/text composes them",
 			allow: []string{"internal/core/protocol", "internal/core/policy", "internal/core/secrets", "github.com/bmatcuk/doublestar/v4", "golang.org/x/text/unicode/norm"},
@@ -75,46 +75,58 @@ func coreRows() []row {
 	}
 }
 
-func hostRows() []row {
-	const why = "host touches disk, processes and sockets of one machine and runs beside the agent, where no Kubernetes library may be: "
+func podRows() []row {
+	const why = "pod is what runs beside the agent, without a Kubernetes library: "
 	unix := []string{"golang.org/x/sys/unix"}
 	return []row{
 		{
-			pkg: "internal/host/agentproxy", why: why + "an agent's connections to other hosts, from the pod's loopback to the gateway",
-			allow: with(core, []string{"internal/host/callers", "internal/host/gatewaylink", "internal/host/loopback", "internal/host/tunnel", "golang.org/x/time/rate"}),
-			tests: []string{"internal/host/egress", "internal/testkit/script"},
+			pkg: "internal/pod/agentproxy", why: why + "an agent's connections to other hosts, from the pod's loopback to the gateway",
+			allow: with(core, []string{"internal/pod/gatewayclient", "internal/pod/loopback", "internal/tunnel", "golang.org/x/time/rate"}),
+			tests: []string{"internal/gateway/callers", "internal/gateway/egressproxy", "internal/testkit/script"},
 		},
+		{pkg: "internal/pod/durable", why: why + "files that a crash leaves whole"},
+		{pkg: "internal/pod/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/pod/objects"}},
+		{pkg: "internal/pod/gatewayclient", why: why + "how a watchdog reaches the gateway", allow: unix},
+		{pkg: "internal/pod/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, unix, []string{"internal/pod/durable", "internal/pod/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
+		{pkg: "internal/pod/intakeclient", why: why + "orders in, reports out", allow: with(core, []string{"internal/pod/spool"})},
+		{pkg: "internal/pod/loopback", why: why + "what the watchdog's servers for the agent have in common"},
+		{pkg: "internal/pod/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/pod/gatewayclient", "internal/pod/loopback", "golang.org/x/sync/semaphore"}), tests: unix},
+		{pkg: "internal/pod/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
+		{pkg: "internal/pod/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
+		{pkg: "internal/pod/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
+		{pkg: "internal/pod/spool", why: why + "reports on disk until acknowledged", allow: with(core, []string{"internal/pod/durable", "internal/redacted"})},
+		{pkg: "internal/pod/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/pod/git", "internal/pod/loopback", "internal/pod/objects", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"})},
+		{pkg: "internal/pod/trusted", why: why + "the volume that an agent never sees: its owner, its journal, its refs", allow: with(core, []string{"internal/pod/durable", "internal/pod/git", "internal/pod/objects"})},
+		{pkg: "internal/pod/vitals", why: why + "what a process and its volumes use", tests: unix},
+		{pkg: "internal/pod/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/pod/durable", "internal/pod/objects", "internal/pod/git"})},
+	}
+}
+
+func gatewayRows() []row {
+	const why = "gateway is what serves the pods' traffic to models and other hosts, and knows nothing of Kubernetes: "
+	return []row{
 		{
-			pkg: "internal/host/backends", why: why + "how providers of models are reached; the only place with the libraries of clouds",
+			pkg: "internal/gateway/backends", why: why + "how providers of models are reached; the only place with the libraries of clouds",
 			allow: with(core, []string{
 				"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream", "github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream/eventstreamapi",
 				"github.com/aws/aws-sdk-go-v2/aws/signer/v4", "github.com/aws/aws-sdk-go-v2/config", "github.com/hashicorp/golang-lru/v2", "golang.org/x/oauth2", "golang.org/x/oauth2/google",
 			}),
 			tests: []string{"internal/testkit/upstream"},
 		},
-		{pkg: "internal/host/callers", why: why + "who asks the gateway, and how much of it one Feature may have", allow: []string{"golang.org/x/time/rate"}},
-		{pkg: "internal/host/egress", why: why + "the CONNECT proxy of the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/tunnel"}), tests: []string{"internal/testkit/script"}},
-		{pkg: "internal/host/durable", why: why + "files that a crash leaves whole"},
-		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
-		{pkg: "internal/host/gatewaylink", why: why + "how a watchdog reaches the gateway", allow: unix},
-		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, unix, []string{"internal/host/durable", "internal/host/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
-		{pkg: "internal/host/ledger", why: why + "the record of model calls, in SQLite or PostgreSQL; the only place with SQL", allow: with(core, []string{
+		{pkg: "internal/gateway/callers", why: why + "who asks the gateway, and how much of it one Feature may have", allow: []string{"golang.org/x/time/rate"}},
+		{pkg: "internal/gateway/egressproxy", why: why + "the CONNECT proxy of the gateway", allow: with(core, []string{"internal/gateway/callers", "internal/tunnel"}), tests: []string{"internal/testkit/script"}},
+		{pkg: "internal/gateway/ledger", why: why + "the record of model calls, in SQLite or PostgreSQL; the only place with SQL", allow: with(core, []string{
 			"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/stdlib", "github.com/klauspost/compress/gzip", "github.com/klauspost/compress/s2", "github.com/pressly/goose/v3", "modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/sys/unix",
 		})},
-		{pkg: "internal/host/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
-		{pkg: "internal/host/loopback", why: why + "what the watchdog's servers for the agent have in common"},
-		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/gatewaylink", "internal/host/loopback", "golang.org/x/sync/semaphore"}), tests: unix},
-		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/backends", "internal/host/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/detour", "internal/testkit/provider", "internal/testkit/upstream", "sigs.k8s.io/yaml"}},
-		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
-		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
-		{pkg: "internal/host/redacted", why: why + "what leaves a process for people has no secrets: lines of logs, and reports", allow: core},
-		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
-		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: with(core, []string{"internal/host/durable", "internal/host/redacted"})},
-		{pkg: "internal/host/trusted", why: why + "the volume that an agent never sees: its owner, its journal, its refs", allow: with(core, []string{"internal/host/durable", "internal/host/git", "internal/host/objects"})},
-		{pkg: "internal/host/tunnel", why: why + "copies between two connections; gateway and watchdog have one end each"},
-		{pkg: "internal/host/vitals", why: why + "what a process and its volumes use", tests: unix},
-		{pkg: "internal/host/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/host/git", "internal/host/loopback", "internal/host/objects", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"})},
-		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/durable", "internal/host/objects", "internal/host/git"})},
+		{pkg: "internal/gateway/modelserver", why: why + "calls of models to backends", allow: with(core, []string{"internal/gateway/backends", "internal/gateway/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/detour", "internal/testkit/provider", "internal/testkit/upstream", "sigs.k8s.io/yaml"}},
+	}
+}
+
+func sharedRows() []row {
+	const why = "shared by processes at both ends of a connection: "
+	return []row{
+		{pkg: "internal/redacted", why: why + "what leaves a process for people has no secrets: lines of logs, and reports", allow: core},
+		{pkg: "internal/tunnel", why: why + "copies between two connections; gateway and watchdog have one end each"},
 	}
 }
 
@@ -159,14 +171,14 @@ func programRows() []row {
 		{pkg: "controllers/supervisorpolicy", why: controller, allow: kube},
 		{pkg: "controllers/template", why: controller, allow: kube},
 
-		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process, []string{"internal/host/redacted"})},
+		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process, []string{"internal/redacted"})},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity, its certificate and the list of metrics alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/backends", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/host/modelproxy", "github.com/klauspost/compress/zstd", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "sigs.k8s.io/yaml"}},
-		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/host/runnerlink", "internal/host/proc", "golang.org/x/sys/unix"}},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity, its certificate and the list of metrics alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/pod/modelproxy", "github.com/klauspost/compress/zstd", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "sigs.k8s.io/yaml"}},
+		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/pod/runnerlink", "internal/pod/proc", "golang.org/x/sys/unix"}},
 		{
 			pkg: "internal/app/worker", why: "the agent of the runtime worker: a client of the watchdog's two servers, as any agent is; no API client, no Git, no files",
-			allow: with(core, []string{"internal/host/redacted", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"}),
-			tests: []string{"internal/host/git", "internal/host/objects", "internal/host/tools"},
+			allow: with(core, []string{"internal/redacted", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"}),
+			tests: []string{"internal/pod/git", "internal/pod/objects", "internal/pod/tools"},
 		},
 		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},
 		{pkg: "cmd/manager", why: program, allow: []string{"internal/app/manager"}},
@@ -182,32 +194,32 @@ func watchdogRows() []row {
 	const (
 		why = "a service of the watchdog knows what is below it and nothing of the loop: "
 		dog = "internal/app/watchdog/"
-		git = "internal/host/git"
-		obj = "internal/host/objects"
-		vol = "internal/host/trusted"
+		git = "internal/pod/git"
+		obj = "internal/pod/objects"
+		vol = "internal/pod/trusted"
 	)
 	return []row{
 		{
 			pkg: "internal/app/watchdog", why: "the loop beside the agent: everything it needs to decide comes in orders, and what is done is done by services",
-			allow: with(core, []string{dog, "internal/host/"}), tests: []string{"golang.org/x/sys/unix", "github.com/modelcontextprotocol/go-sdk/mcp"},
+			allow: with(core, []string{dog, "internal/pod/", "internal/redacted"}), tests: []string{"golang.org/x/sys/unix", "github.com/modelcontextprotocol/go-sdk/mcp"},
 		},
 		{pkg: dog + "checkpoint", why: why + "capture, judge, act, record; rollbacks and patches", allow: with(core, []string{
 			dog + "faults", dog + "health", dog + "judging", dog + "steps", git, obj, vol,
-			"internal/host/eventlog", "internal/host/tools", "internal/host/vitals", "internal/host/workspace",
+			"internal/pod/eventlog", "internal/pod/tools", "internal/pod/vitals", "internal/pod/workspace",
 		})},
 		{pkg: dog + "deliver", why: why + "review, squash, push", allow: with(core, []string{dog + "checkpoint", dog + "faults", dog + "judging", dog + "remote", dog + "steps", git, obj, vol})},
 		{pkg: dog + "direct", why: why + "what people tell the agent, from orders to reports", allow: core},
-		{pkg: dog + "faults", why: why + "errors in the words of the protocol", allow: with(core, []string{dog + "remote", git, obj, vol, "internal/host/spool"})},
-		{pkg: dog + "handover", why: why + "gives the gateway's ledger what checkpoints have changed and how the agent was steered", allow: with(core, []string{dog + "steps", "internal/host/durable", git, obj, vol, "internal/host/gatewaylink", "internal/host/redacted"})},
-		{pkg: dog + "health", why: why + "what is worked around now", allow: []string{"internal/core/clip", "internal/host/vitals"}},
-		{pkg: dog + "inspect", why: why + "reads a trusted volume for people, and writes nothing", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/eventlog"})},
-		{pkg: dog + "judging", why: why + "gives the judge trees and contents", allow: with(core, []string{git, obj, "internal/host/workspace"})},
+		{pkg: dog + "faults", why: why + "errors in the words of the protocol", allow: with(core, []string{dog + "remote", git, obj, vol, "internal/pod/spool"})},
+		{pkg: dog + "handover", why: why + "gives the gateway's ledger what checkpoints have changed and how the agent was steered", allow: with(core, []string{dog + "steps", "internal/pod/durable", git, obj, vol, "internal/pod/gatewayclient", "internal/redacted"})},
+		{pkg: dog + "health", why: why + "what is worked around now", allow: []string{"internal/core/clip", "internal/pod/vitals"}},
+		{pkg: dog + "inspect", why: why + "reads a trusted volume for people, and writes nothing", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/pod/eventlog"})},
+		{pkg: dog + "judging", why: why + "gives the judge trees and contents", allow: with(core, []string{git, obj, "internal/pod/workspace"})},
 		{pkg: dog + "remote", why: why + "the Feature's repository with its Secret; the only one that reads credentials", allow: with(core, []string{git})},
 		{pkg: dog + "reporter", why: why + "what is reported, and never twice", allow: with(core, []string{dog + "health", dog + "steps"}), tests: []string{vol}},
 		{pkg: dog + "retain", why: why + "keeps the trusted repository small", allow: with(core, []string{dog + "checkpoint", dog + "steps", git, obj, vol})},
-		{pkg: dog + "steer", why: why + "hears the agent's conversation with models, and steers it", allow: with(core, []string{"internal/host/modelproxy"}), tests: []string{dog + "direct"}},
+		{pkg: dog + "steer", why: why + "hears the agent's conversation with models, and steers it", allow: with(core, []string{"internal/pod/modelproxy"}), tests: []string{dog + "direct"}},
 		{pkg: dog + "steps", why: why + "where a crash may come", allow: []string{vol}},
-		{pkg: dog + "toolbackend", why: why + "calls of an agent's tools as events for the loop", allow: with(core, []string{dog + "checkpoint", obj, "internal/host/tools"}), tests: []string{vol}},
+		{pkg: dog + "toolbackend", why: why + "calls of an agent's tools as events for the loop", allow: with(core, []string{dog + "checkpoint", obj, "internal/pod/tools"}), tests: []string{vol}},
 	}
 }
 
@@ -219,9 +231,9 @@ func testRows() []row {
 		{pkg: "internal/testkit/attempt", why: why + "a Feature that runs, as far as an API server can tell", allow: with(apiClient, []string{"internal/core/protocol", "internal/core/naming", "internal/testkit/kubetest"})},
 		{pkg: "internal/testkit/container", why: why + "a container's worth of processes", allow: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/testkit/detour", why: why + "requests that would have a provider act elsewhere"},
-		{pkg: "internal/testkit/engine", why: why + "a watchdog without the rest of the world, for benchmarks", allow: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/workspace"})},
+		{pkg: "internal/testkit/engine", why: why + "a watchdog without the rest of the world, for benchmarks", allow: with(core, []string{"internal/app/watchdog", "internal/pod/git", "internal/pod/objects", "internal/pod/workspace"})},
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts; what it refuses is what intake refuses", allow: with(core, []string{"internal/kube/runstatus"})},
-		{pkg: "internal/testkit/gateway", why: why + "model calls through a gateway without the API server, for benchmarks", allow: with(core, []string{"internal/host/backends", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models"})},
+		{pkg: "internal/testkit/gateway", why: why + "model calls through a gateway without the API server, for benchmarks", allow: with(core, []string{"internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver"})},
 		{pkg: "internal/testkit/gitspy", why: why + "a git that is listened to"},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
@@ -236,7 +248,7 @@ func testRows() []row {
 		{pkg: "hack/gen/apinames", why: "reads the one list of condition types and reasons from its source"},
 		{pkg: "hack/gen/reasons", why: "gives the core the API's names; linked with nothing that uses them", allow: []string{"hack/gen/apinames"}},
 		{pkg: "internal/testkit/workroom", why: why + "a trusted volume and a workspace, for the services of a watchdog", allow: with(core, []string{
-			"internal/app/watchdog/", "internal/host/git", "internal/host/objects", "internal/host/trusted", "internal/host/workspace", "internal/testkit/container",
+			"internal/app/watchdog/", "internal/pod/git", "internal/pod/objects", "internal/pod/trusted", "internal/pod/workspace", "internal/testkit/container",
 		})},
 		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes, []string{"hack/gen/apinames", "internal/kube/metrics"})},
 		{pkg: "hack/gen/secrets", why: "writes the rules for secrets from those of gitleaks; needs nothing of ours", allow: []string{"github.com/BurntSushi/toml"}},
@@ -244,13 +256,13 @@ func testRows() []row {
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
 			pkg: "test/bench", why: "measures engine, judge, freezer, the way to models and its supervision as a watchdog, a runner and a gateway use them",
-			tests: with(core, []string{"test/bench/board", "internal/app/watchdog", "internal/app/watchdog/steer", "internal/host/git", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
+			tests: with(core, []string{"test/bench/board", "internal/app/watchdog", "internal/app/watchdog/steer", "internal/pod/git", "internal/pod/modelproxy", "internal/gateway/modelserver", "internal/pod/objects", "internal/pod/proc", "internal/pod/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/bench/board", why: "prints what benchmarks have measured; needs nothing of ours"},
 		{pkg: "test/clusterbench", why: "measures what Features cost a cluster, as its metrics tell", tests: with(apiClient, []string{
 			"test/bench/board", "test/cluster", "github.com/prometheus/client_model/", "github.com/prometheus/common/",
 		})},
-		{pkg: "test/eval", why: "plays labelled runs to the supervisor, and some through the proxy of a watchdog, as the agents' clients would send them", tests: with(core, []string{"internal/app/watchdog/steer", "internal/host/modelproxy"})},
+		{pkg: "test/eval", why: "plays labelled runs to the supervisor, and some through the proxy of a watchdog, as the agents' clients would send them", tests: with(core, []string{"internal/app/watchdog/steer", "internal/pod/modelproxy"})},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/proc"
+	"github.com/tidewaiter/tidewaiter/internal/pod/proc"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )

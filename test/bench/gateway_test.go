@@ -24,8 +24,8 @@ import (
 	"time"
 
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/gateway"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reverseproxy"
 	"github.com/tidewaiter/tidewaiter/test/bench/board"
@@ -91,10 +91,10 @@ func (h *hosted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 }
 
 // everyone may ask.
-type everyone struct{ caller models.Caller }
+type everyone struct{ caller modelserver.Caller }
 
 // Authorize implements models.Authorizer.
-func (e everyone) Authorize(context.Context, string, string) (models.Caller, error) {
+func (e everyone) Authorize(context.Context, string, string) (modelserver.Caller, error) {
 	return e.caller, nil
 }
 
@@ -123,7 +123,7 @@ func (unkept) Taken(context.Context, coreledger.Budget) (used, reserved coreledg
 // setting says what a gateway does beside passing calls on, and what is promised of that.
 type setting struct {
 	name   string
-	caller models.Caller
+	caller modelserver.Caller
 	// unkept calls are recorded nowhere. No configuration says so: it shows what the ledger costs.
 	unkept bool
 	// p50, p99 and rate are ratios to the baseline; first is how much later the first byte of a stream comes, in milliseconds.
@@ -147,7 +147,7 @@ func checked() setting {
 }
 
 // ledger of a setting, in a directory.
-func (r *road) ledger(s setting, dir string) models.Ledger {
+func (r *road) ledger(s setting, dir string) modelserver.Ledger {
 	if s.unkept {
 		return unkept{}
 	}
@@ -166,10 +166,10 @@ func newRoad(t *testing.T, s setting) *road {
 	table, err := gateway.Table(provider.URL, string(certificate(provider)))
 	r.must(err)
 	dir := t.TempDir()
-	limits := models.DefaultLimits
+	limits := modelserver.DefaultLimits
 	limits.PerFeature, limits.Total, limits.Memory = 4096, 4096, 4<<30
-	server := httptest.NewTLSServer(models.New(models.Options{
-		Authorizer: everyone{s.caller}, Table: func() *models.Table { return table }, Ledger: r.ledger(s, dir), Now: time.Now, Logger: errorsOf(t), Limits: limits,
+	server := httptest.NewTLSServer(modelserver.New(modelserver.Options{
+		Authorizer: everyone{s.caller}, Table: func() *modelserver.Table { return table }, Ledger: r.ledger(s, dir), Now: time.Now, Logger: errorsOf(t), Limits: limits,
 	}))
 	t.Cleanup(server.Close)
 

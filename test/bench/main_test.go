@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/proc"
+	"github.com/tidewaiter/tidewaiter/internal/pod/proc"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )

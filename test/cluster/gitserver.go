@@ -189,7 +189,7 @@ func (g *GitServer) Git(ctx context.Context, dir, repository string, args ...str
 	}
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
-	// The CA goes by the variable, because a machine that sets it overrides the configuration. HTTP/1.1 is for the reason that internal/host/git gives.
+	// The CA goes by the variable, because a machine that sets it overrides the configuration. HTTP/1.1 is for the reason that internal/pod/git gives.
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_SSL_CAINFO="+g.caFile(), "GIT_CONFIG_COUNT=3",
 		"GIT_CONFIG_KEY_0=credential.helper", "GIT_CONFIG_VALUE_0=",
 		"GIT_CONFIG_KEY_1=http.extraHeader", "GIT_CONFIG_VALUE_1="+basicAuth(g.User, g.Password),

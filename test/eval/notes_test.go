@@ -23,7 +23,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
-	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
 )
 
 // reader is a pipeline that reads each request as it is sent on, and holds what it is told against what the request before was told.

@@ -24,7 +24,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
 )
 
 // gateway stands for the way from the watchdogs of all runs to their models. Each run has a path of its own there.

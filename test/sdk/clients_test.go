@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/agentproxy"
+	"github.com/tidewaiter/tidewaiter/internal/pod/agentproxy"
 )
 
 // The programs of clients take the proxy's URL and that of a server of the watchdog.

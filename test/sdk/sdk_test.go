@@ -26,9 +26,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
-	"github.com/tidewaiter/tidewaiter/internal/host/backends"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/backends"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/upstream"
 )
@@ -46,7 +46,7 @@ func gatewayTo(t *testing.T, provider http.Handler) string {
 	t.Helper()
 	backend := upstream.Start(t, provider)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: backend.Certificate().Raw})
-	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
+	table, err := modelserver.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat", "gemini"}, BaseURL: backend.URL, Key: "main", CA: string(ca), StreamUsage: new(true),
 		Models: []coremodels.Model{{Name: "large"}},
 	}}}, map[string]string{"main": providerKey}, backends.Options{})
@@ -54,10 +54,10 @@ func gatewayTo(t *testing.T, provider http.Handler) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(table.Close)
-	limits := models.DefaultLimits
+	limits := modelserver.DefaultLimits
 	limits.Pause = time.Millisecond
-	server := httptest.NewServer(models.New(models.Options{
-		Authorizer: authorizer{}, Ledger: blank{}, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Limits: limits,
+	server := httptest.NewServer(modelserver.New(modelserver.Options{
+		Authorizer: authorizer{}, Ledger: blank{}, Table: func() *modelserver.Table { return table }, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Limits: limits,
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
@@ -66,11 +66,11 @@ func gatewayTo(t *testing.T, provider http.Handler) string {
 // authorizer lets everybody in but the stranger.
 type authorizer struct{}
 
-func (authorizer) Authorize(_ context.Context, token, _ string) (models.Caller, error) {
+func (authorizer) Authorize(_ context.Context, token, _ string) (modelserver.Caller, error) {
 	if token == "stranger" {
-		return models.Caller{}, fmt.Errorf("%w: unknown", callers.ErrUnauthenticated)
+		return modelserver.Caller{}, fmt.Errorf("%w: unknown", callers.ErrUnauthenticated)
 	}
-	return models.Caller{Feature: "shop/" + token, Before: dialect.Quote(compose.Layers{Global: []string{"Be kind."}}.Prefix()), Silence: time.Minute}, nil
+	return modelserver.Caller{Feature: "shop/" + token, Before: dialect.Quote(compose.Layers{Global: []string{"Be kind."}}.Prefix()), Silence: time.Minute}, nil
 }
 
 // blank is a ledger that keeps nothing.

@@ -22,7 +22,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -69,7 +68,7 @@ type try struct {
 }
 
 // reason of an answer of the gateway's own.
-func (x try) reason() string { return x.header.Get(callers.ReasonHeader) }
+func (x try) reason() string { return x.header.Get(protocol.ReasonHeader) }
 
 // broken off after it had begun.
 func (x try) broken() bool { return x.status == http.StatusOK && !x.ended }

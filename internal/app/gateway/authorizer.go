@@ -15,9 +15,9 @@ import (
 	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
-	"github.com/tidewaiter/tidewaiter/internal/host/egress"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/egressproxy"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 )
 
@@ -71,17 +71,17 @@ type toHosts struct {
 	backends func() []string
 }
 
-var _ egress.Authorizer = toHosts{}
+var _ egressproxy.Authorizer = toHosts{}
 
 // Authorize implements egress.Authorizer. The caller is on Tidewaiter's side of the pod, and says truly for whom: agents have
 // no token.
-func (a toHosts) Authorize(ctx context.Context, token string, list coreegress.Field) (egress.Caller, error) {
+func (a toHosts) Authorize(ctx context.Context, token string, list coreegress.Field) (egressproxy.Caller, error) {
 	p, err := a.find(ctx, token)
 	if err != nil {
-		return egress.Caller{}, err
+		return egressproxy.Caller{}, err
 	}
 	effective, err := a.policy(ctx, p.feature)
-	caller := egress.Caller{Feature: p.name(), Hosts: effective.GitHosts}
+	caller := egressproxy.Caller{Feature: p.name(), Hosts: effective.GitHosts}
 	if list == coreegress.FieldAgent {
 		caller.Hosts, caller.BesideGateway, caller.Backends = effective.AgentHosts, effective.ModelProviders == policy.ModelProvidersAllow, a.backends()
 	}
@@ -98,27 +98,27 @@ type toModels struct {
 	log     *slog.Logger
 }
 
-var _ models.Authorizer = toModels{}
+var _ modelserver.Authorizer = toModels{}
 
 // Authorize implements models.Authorizer. The watchdog asks for the agent.
-func (a toModels) Authorize(ctx context.Context, token, task string) (models.Caller, error) {
+func (a toModels) Authorize(ctx context.Context, token, task string) (modelserver.Caller, error) {
 	p, err := a.find(ctx, token)
 	if err != nil {
-		return models.Caller{}, err
+		return modelserver.Caller{}, err
 	}
 	allowed, notAllowed := a.budgets.of(ctx, p, func(ctx context.Context) (policy.Effective, error) { return a.policy(ctx, p.feature) })
 	if len(allowed.suspendedBy) > 0 {
-		return models.Caller{Feature: p.name()}, &models.SuspendedError{Policies: allowed.suspendedBy}
+		return modelserver.Caller{Feature: p.name()}, &modelserver.SuspendedError{Policies: allowed.suspendedBy}
 	}
 	t, err := a.pins.terms(ctx, pinned{p.feature.UID, p.attempt, task}, func() (terms, error) { return a.terms(ctx, p, task) })
 	if err != nil {
-		return models.Caller{Feature: p.name()}, err
+		return modelserver.Caller{Feature: p.name()}, err
 	}
 	if notAllowed != nil {
-		return models.Caller{Feature: p.name()}, notAllowed
+		return modelserver.Caller{Feature: p.name()}, notAllowed
 	}
 	runtime, _ := runtimes.Find(p.feature.Spec.Agent.Runtime)
-	return models.Caller{
+	return modelserver.Caller{
 		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: task,
 		Models: t.Models, ProviderTools: t.ProviderTools, Before: t.before, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded, ToolResults: t.ToolResults,
 		Answers: t.Answers, SideCalls: runtime.SideCalls(),

@@ -24,8 +24,8 @@ import (
 
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	hostbackends "github.com/tidewaiter/tidewaiter/internal/host/backends"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	hostbackends "github.com/tidewaiter/tidewaiter/internal/gateway/backends"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -61,19 +61,19 @@ type backends struct {
 	namespace string
 	log       *slog.Logger
 	// told of the configuration that is in use now; nil where the one that was read is broken.
-	told func(*models.Table)
+	told func(*modelserver.Table)
 
 	// says what is in force, to managers.
 	says func(coremodels.InForce)
 
 	changed chan struct{}
-	table   atomic.Pointer[models.Table]
+	table   atomic.Pointer[modelserver.Table]
 	seen    [sha256.Size]byte
 	// inForce is what is said, but for a problem.
 	inForce coremodels.InForce
 }
 
-func newBackends(objects client.Reader, namespace string, log *slog.Logger, told func(*models.Table), says func(coremodels.InForce)) *backends {
+func newBackends(objects client.Reader, namespace string, log *slog.Logger, told func(*modelserver.Table), says func(coremodels.InForce)) *backends {
 	return &backends{objects: objects, namespace: namespace, log: log, told: told, says: says, changed: make(chan struct{}, 1)}
 }
 
@@ -129,10 +129,10 @@ func (b *backends) load(ctx context.Context) {
 		return
 	}
 	b.seen = seen // a broken configuration is told once
-	var table *models.Table
+	var table *modelserver.Table
 	config, err := translate.Backends(text)
 	if err == nil {
-		table, err = models.NewTable(config, keys, hostbackends.Options{})
+		table, err = modelserver.NewTable(config, keys, hostbackends.Options{})
 	}
 	if err != nil {
 		b.refuse(err)

@@ -22,7 +22,7 @@ import (
 
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -66,7 +66,7 @@ func TestBackends(t *testing.T) {
 	var log bytes.Buffer
 	var told []map[string]bool
 	var said []coremodels.InForce
-	b := newBackends(env.Client, kubetest.SystemNamespace, slog.New(slog.NewTextHandler(&log, nil)), func(table *models.Table) {
+	b := newBackends(env.Client, kubetest.SystemNamespace, slog.New(slog.NewTextHandler(&log, nil)), func(table *modelserver.Table) {
 		if table == nil {
 			told = append(told, nil)
 			return

@@ -17,8 +17,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
-	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/ledger"
 )
 
 const (

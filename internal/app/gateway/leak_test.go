@@ -19,7 +19,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -71,7 +70,7 @@ func TestATokenLeavesNoTrace(t *testing.T) {
 				t.Errorf("%s in %q: the headers have a token: %s", body, task, header)
 			}
 		}
-		return answer.StatusCode, answer.Header.Get(callers.ReasonHeader)
+		return answer.StatusCode, answer.Header.Get(protocol.ReasonHeader)
 	}
 	const messages = "/anthropic/v1/messages"
 	gomega.NewWithT(t).Eventually(func() int {

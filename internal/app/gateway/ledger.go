@@ -17,8 +17,8 @@ import (
 
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 )
 
 const (
@@ -44,7 +44,7 @@ type recorder struct {
 	free atomic.Bool
 }
 
-var _ models.Ledger = (*recorder)(nil)
+var _ modelserver.Ledger = (*recorder)(nil)
 
 // NeedLeaderElection is false: every replica records.
 func (*recorder) NeedLeaderElection() bool { return false }

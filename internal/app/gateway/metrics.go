@@ -13,9 +13,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/egress"
-	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/egressproxy"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 )
 
@@ -70,7 +70,7 @@ func newMetrics(registry prometheus.Registerer) (*instruments, error) {
 	return m, nil
 }
 
-func (m *instruments) connection(r egress.Record) {
+func (m *instruments) connection(r egressproxy.Record) {
 	list := string(r.List)
 	m.connections.WithLabelValues(list, r.Reason).Inc()
 	m.connectionBytes.WithLabelValues(list, "sent").Add(float64(r.Sent))
@@ -80,7 +80,7 @@ func (m *instruments) connection(r egress.Record) {
 	}
 }
 
-func (m *instruments) call(r models.Record) {
+func (m *instruments) call(r modelserver.Record) {
 	m.calls.WithLabelValues(r.Backend, r.Reason, fmt.Sprint(r.Status)).Inc()
 	m.callBytes.WithLabelValues(r.Backend, "sent").Add(float64(r.Sent))
 	m.callBytes.WithLabelValues(r.Backend, "received").Add(float64(r.Received))
@@ -98,13 +98,13 @@ func (m *instruments) call(r models.Record) {
 		m.estimated.WithLabelValues(r.Backend, r.Model).Add(float64(r.Estimated))
 	}
 	retried := r.Rejected
-	if r.Checked == models.CheckedRejected {
+	if r.Checked == modelserver.CheckedRejected {
 		retried--
 	}
 	if retried > 0 {
 		m.checked.WithLabelValues(r.Backend, r.Model, "Retried").Add(float64(retried))
 	}
-	if r.Checked != models.Unchecked {
+	if r.Checked != modelserver.Unchecked {
 		m.checked.WithLabelValues(r.Backend, r.Model, string(r.Checked)).Inc()
 	}
 	if r.FirstByte > 0 {
@@ -147,7 +147,7 @@ func (m *instruments) step(s protocol.Steering) {
 }
 
 // configured tells which backends there are now and whether each has its key; nil where the configuration is broken.
-func (m *instruments) configured(table *models.Table) {
+func (m *instruments) configured(table *modelserver.Table) {
 	m.broken.WithLabelValues().Set(0)
 	if table == nil {
 		m.broken.WithLabelValues().Set(1)

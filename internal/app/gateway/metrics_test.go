@@ -12,9 +12,9 @@ import (
 
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	hostbackends "github.com/tidewaiter/tidewaiter/internal/host/backends"
-	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	hostbackends "github.com/tidewaiter/tidewaiter/internal/gateway/backends"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 )
 
@@ -41,7 +41,7 @@ func TestEveryMetricIsServed(t *testing.T) {
 func TestModelsWithoutPrices(t *testing.T) {
 	m := newInstruments()
 	for _, prices := range []coremodels.Prices{{}, {Rates: coremodels.Rates{Input: "0", Output: "0"}}} {
-		table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
+		table, err := modelserver.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 			Name: "house", Dialects: []string{"openai-chat"}, BaseURL: "http://models.example.com", Models: []coremodels.Model{{Name: "large", Prices: prices}},
 		}}}, nil, hostbackends.Options{})
 		if err != nil {

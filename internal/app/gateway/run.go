@@ -29,9 +29,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
-	"github.com/tidewaiter/tidewaiter/internal/host/egress"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/egressproxy"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 )
@@ -56,7 +56,7 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 
 // Run runs the gateway until the context ends.
 func Run(ctx context.Context, config *rest.Config, options Options, logs slog.Handler) error {
-	models.KeepBelow(options.MemoryLimit)
+	modelserver.KeepBelow(options.MemoryLimit)
 	return process.Run(ctx, config, process.Process{
 		Logger: logr.FromSlogHandler(logs), QPS: qps, Burst: burst,
 		// A manager without controllers: it brings caches, probes and an orderly end. Every replica serves.
@@ -106,13 +106,13 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	if err := b.watch(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	answers := models.New(models.Options{
+	answers := modelserver.New(modelserver.Options{
 		Authorizer: toModels{pods: found, pins: pins, keys: keys, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: func(backend string, avoided bool) { measured.avoid(backend, avoided); announced.again() },
-		Limits: models.Limits{Memory: o.MemoryLimit / 8 * 3},
+		Limits: modelserver.Limits{Memory: o.MemoryLimit / 8 * 3},
 	})
 	announced.reached = answers.Reached
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
-	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egress.New(egress.Options{
+	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egressproxy.New(egressproxy.Options{
 		Authorizer: toHosts{pods: found, backends: func() []string { return b.table.Load().Hosts() }}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now,
 		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: &changes{
 			pods: found, budgets: limits, ledger: kept, slots: callers.NewSlots(mostChanges, 1), next: answers, log: slog.New(logs).With("logger", "changes"), observe: measured.handed, step: measured.step,
@@ -139,8 +139,8 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 type service struct {
 	address     string
 	certificate *pki.Follower
-	proxy       *egress.Proxy
-	answers     *models.Server
+	proxy       *egressproxy.Proxy
+	answers     *modelserver.Server
 	log         *slog.Logger
 	serving     atomic.Bool
 	// served is closed when nothing is served any more.

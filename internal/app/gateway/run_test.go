@@ -25,7 +25,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
@@ -91,7 +90,7 @@ func (g *gateway) connectFor(t *testing.T, list coreegress.Field, token, target 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(response.StatusCode, " ", response.Header.Get(callers.ReasonHeader))
+	return fmt.Sprint(response.StatusCode, " ", response.Header.Get(protocol.ReasonHeader))
 }
 
 // TestGateway: with a certificate that a manager made, real tokens and real policies.

@@ -18,9 +18,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
-	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 )
 
@@ -110,7 +110,7 @@ func (p *pins) keep(ctx context.Context, of pinned, t terms) (terms, error) {
 	case err != nil && t.Unrecorded:
 		return t, nil
 	case err != nil:
-		return terms{}, fmt.Errorf("%w: %w", models.ErrUnrecorded, err)
+		return terms{}, fmt.Errorf("%w: %w", modelserver.ErrUnrecorded, err)
 	}
 	var first terms
 	if err := json.Unmarshal(kept, &first); err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/ledger"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
+	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
 
 // Options are those that every process has.

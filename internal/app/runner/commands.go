@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/proc"
+	"github.com/tidewaiter/tidewaiter/internal/pod/proc"
 )
 
 // killTimeout is how long processes may take to end on SIGKILL; one that hangs inside the kernel takes longer.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
 // TestFiles: an agent finds its files below HOME at each start, whatever an earlier one has made of them; nothing is written elsewhere.

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/proc"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/proc"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 )
 

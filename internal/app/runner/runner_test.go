@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/proc"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/proc"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
 func TestTasksOneAfterTheOther(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
 // orphanFreezeTimeout bounds the freeze after a broken connection; then the watchdog is looked for all the same.

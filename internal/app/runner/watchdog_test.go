@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
 func TestSIGTERMBeforeAnyWatchdog(t *testing.T) {

@@ -27,10 +27,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
-	"github.com/tidewaiter/tidewaiter/internal/host/tools"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/tools"
 )
 
 const (

@@ -24,8 +24,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // word is what a watchdog remembers that it has to say to its agent.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
 )
 
 // accountWithin bounds the question what the last calls have used, before the last status is said. The ledger has it in any

@@ -15,9 +15,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/reporter"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/report"
-	"github.com/tidewaiter/tidewaiter/internal/host/spool"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/intakeclient"
+	"github.com/tidewaiter/tidewaiter/internal/pod/spool"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // attempt is what prepare, run and seal begin with: the trusted volume, and the line to intake.
@@ -49,7 +49,7 @@ func begin(ctx context.Context, o Options) (*attempt, error) {
 	reports{s, a.health}.tell("they were refused earlier")
 	a.reports = reporter.New(reporter.Options{Spool: s, Health: a.health, Now: o.Now, Log: o.Log, Probe: o.Probe})
 	asked := inspect.NewInquiries(dir, o.Log)
-	client := report.NewClient(report.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token, Inquire: asked.Take})
+	client := intakeclient.NewClient(intakeclient.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token, Inquire: asked.Take})
 	// What ends the work must not end the reports about it: the line has a life of its own.
 	talk, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	a.hangUp = hangUp

@@ -18,8 +18,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/inspect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
-	"github.com/tidewaiter/tidewaiter/internal/host/report"
+	"github.com/tidewaiter/tidewaiter/internal/pod/intakeclient"
+	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
 
 const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --feature NAME --attempt N
@@ -112,6 +112,6 @@ func Answer(ctx context.Context, o Options) error {
 	if err := json.Unmarshal([]byte(os.Getenv(protocol.EnvInquiry)), &q); err != nil {
 		return fmt.Errorf("read %s: %w", protocol.EnvInquiry, err)
 	}
-	client := report.NewClient(report.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token})
+	client := intakeclient.NewClient(intakeclient.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token})
 	return inspect.Send(ctx, client, o.Paths.trusted(), q)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
 // freezeLimit is after how long a frozen agent goes on by itself, should the watchdog hang.

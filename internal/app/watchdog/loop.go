@@ -15,8 +15,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
 // leaveWithin bounds the end of a pod that is asked to go: the last checkpoint and its report. The kubelet kills after

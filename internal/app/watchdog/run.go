@@ -8,9 +8,9 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // Run supervises the agent until the attempt has ended. It is started again after a crash, and goes on where it was.

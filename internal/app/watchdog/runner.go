@@ -12,8 +12,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
 // heard takes what the runner tells.

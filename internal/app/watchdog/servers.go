@@ -12,10 +12,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/session"
-	"github.com/tidewaiter/tidewaiter/internal/host/agentproxy"
-	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
-	"github.com/tidewaiter/tidewaiter/internal/host/tools"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/agentproxy"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
+	"github.com/tidewaiter/tidewaiter/internal/pod/tools"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // servers are what the agent reaches on its loopback address: models, a proxy to other hosts, and tools where it is to work

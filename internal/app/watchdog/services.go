@@ -15,11 +15,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/retain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/gatewaylink"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/pod/gatewayclient"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
 // services work on the trusted repository of an attempt.
@@ -47,7 +47,7 @@ func newServices(a *attempt, repo *git.Repository, sealed bool) *services {
 	judge := judging.New(repo, func() (objects.ID, error) { return objects.ParseID(a.journal.State().Base.Tree) }, o.Log)
 	s.handover = handover.New(handover.Options{
 		Dir: dir, Journal: a.journal, Repository: repo, Log: o.Log, Probe: o.Probe,
-		Send: handover.Sender(o.Ledger, gatewaylink.Link{Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA}),
+		Send: handover.Sender(o.Ledger, gatewayclient.Link{Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA}),
 	})
 	s.checkpoint = checkpoint.New(checkpoint.Options{
 		Feature: o.Feature, Dir: dir, Journal: a.journal, Guard: a.volume.Guard, Repository: repo, Workspace: s.workspace, Judge: judge,

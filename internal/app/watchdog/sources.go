@@ -13,8 +13,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/toolbackend"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
-	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
 // source is something that the loop listens to.

@@ -19,7 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
-	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
+	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
 
 // Exit codes.

@@ -3,7 +3,7 @@
 
 // Package egress decides which hosts may be reached through the gateway: by name and port, by the addresses that the
 // name resolves to, and by the name that the TLS handshake then asks for. It sees values only; who resolves, dials and
-// copies is internal/host/egress.
+// copies is internal/gateway/egressproxy.
 package egress
 
 import (

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ledger has what is recorded of model calls, what they cost, and whether another one may be made. It decides by
-// values; internal/host/ledger stores them.
+// values; internal/gateway/ledger stores them.
 package ledger
 
 import (

@@ -23,11 +23,11 @@ import (
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/host/backends"
-	"github.com/tidewaiter/tidewaiter/internal/host/callers"
-	"github.com/tidewaiter/tidewaiter/internal/host/egress"
-	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/backends"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/egressproxy"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
 )
 
 const (
@@ -40,14 +40,14 @@ const (
 )
 
 // Bare is a caller to whom nothing applies: no templates, no rules for answers, no budgets. The token is the name of its Feature.
-func Bare(feature string) models.Caller {
-	return models.Caller{
+func Bare(feature string) modelserver.Caller {
+	return modelserver.Caller{
 		Feature: feature, UID: feature, Attempt: 1, Task: "form", Silence: silence, Role: func(string) string { return policy.RolePrimary },
 	}
 }
 
 // Rich is a caller with templates, and with budgets of every scope.
-func Rich(feature string) models.Caller {
+func Rich(feature string) modelserver.Caller {
 	limit := coreledger.Amount{Input: 1 << 60, Output: 1 << 60, Cost: 1 << 60}
 	c := Bare(feature)
 	c.WarnAtPercent, c.Rate = 80, coremodels.Rate{PerMinute: 1_000_000}
@@ -59,15 +59,15 @@ func Rich(feature string) models.Caller {
 }
 
 // Checked is a caller to whom all of it applies: what Rich says, and rules for answers.
-func Checked(feature string) models.Caller {
+func Checked(feature string) modelserver.Caller {
 	c := Rich(feature)
 	c.Answers = answers.Rules{Checks: []answers.Checks{{Sections: []string{"Summary"}, Phrases: []string{"as an AI"}, Patterns: []string{"answer"}}}, Retries: 2}
 	return c
 }
 
 // Table has one backend, at an address, whose certificate the PEM in ca proves.
-func Table(address, ca string) (*models.Table, error) {
-	return models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
+func Table(address, ca string) (*modelserver.Table, error) {
+	return modelserver.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic"}, BaseURL: address, CA: ca,
 		Models: []coremodels.Model{{Name: "large", ContextWindow: 200_000, Prices: coremodels.Prices{Rates: coremodels.Rates{Input: "3", Output: "15"}}}},
 	}}}, nil, backends.Options{})
@@ -83,8 +83,8 @@ func Ledger(ctx context.Context, dir string) (*ledger.Ledger, error) {
 // Main serves calls to a provider, with the limits of a gateway and with a ledger, until the context ends. A caller's token is the
 // name of its Feature, and caller says what applies to it: Rich or Checked. The directory has the certificate that is served with, which is the
 // provider's, too: cert.pem and key.pem. The ledger is made there.
-func Main(ctx context.Context, l net.Listener, dir, provider string, caller func(feature string) models.Caller) error {
-	models.KeepBelow(container)
+func Main(ctx context.Context, l net.Listener, dir, provider string, caller func(feature string) modelserver.Caller) error {
+	modelserver.KeepBelow(container)
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err != nil {
 		return err
@@ -102,11 +102,11 @@ func Main(ctx context.Context, l net.Listener, dir, provider string, caller func
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)
-	answers := models.New(models.Options{
-		Authorizer: &everyone{caller: caller}, Table: func() *models.Table { return table }, Ledger: kept, Now: time.Now, Logger: log,
+	answers := modelserver.New(modelserver.Options{
+		Authorizer: &everyone{caller: caller}, Table: func() *modelserver.Table { return table }, Ledger: kept, Now: time.Now, Logger: log,
 	})
 	var dialer net.Dialer
-	proxy := egress.New(egress.Options{
+	proxy := egressproxy.New(egressproxy.Options{
 		Authorizer: nobody{}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now, Logger: log, Others: answers,
 	})
 	err = proxy.Serve(ctx, l, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, grace)
@@ -117,23 +117,23 @@ func Main(ctx context.Context, l net.Listener, dir, provider string, caller func
 
 // everyone may ask models. Callers are remembered, as a gateway remembers them.
 type everyone struct {
-	caller func(feature string) models.Caller
+	caller func(feature string) modelserver.Caller
 	known  sync.Map
 }
 
 // Authorize implements models.Authorizer.
-func (e *everyone) Authorize(_ context.Context, token, _ string) (models.Caller, error) {
+func (e *everyone) Authorize(_ context.Context, token, _ string) (modelserver.Caller, error) {
 	known, is := e.known.Load(token)
 	if !is {
 		known, _ = e.known.LoadOrStore(token, e.caller(token))
 	}
-	return known.(models.Caller), nil
+	return known.(modelserver.Caller), nil
 }
 
 // nobody may connect to a host.
 type nobody struct{}
 
 // Authorize implements egress.Authorizer.
-func (nobody) Authorize(context.Context, string, coreegress.Field) (egress.Caller, error) {
-	return egress.Caller{}, callers.ErrUnauthenticated
+func (nobody) Authorize(context.Context, string, coreegress.Field) (egressproxy.Caller, error) {
+	return egressproxy.Caller{}, callers.ErrUnauthenticated
 }

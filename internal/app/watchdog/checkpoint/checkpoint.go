@@ -17,9 +17,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
 // Reports is told what came of checkpoints and requests.

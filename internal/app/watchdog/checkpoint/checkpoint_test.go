@@ -15,8 +15,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/tools"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/pod/tools"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/workroom"
 )
 

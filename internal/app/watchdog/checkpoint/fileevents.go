@@ -15,8 +15,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
-	"github.com/tidewaiter/tidewaiter/internal/host/eventlog"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/eventlog"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
 // maxFileChanges bounds the events of one checkpoint; how many more there were is told in one line.

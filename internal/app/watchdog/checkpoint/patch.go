@@ -17,11 +17,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/tools"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/tools"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
 // Patch is an operation that the agent asks for.

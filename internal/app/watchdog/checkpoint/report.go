@@ -15,8 +15,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/vitals"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/pod/vitals"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
 // Bounds of a record: it becomes an API object of a few KiB.

@@ -20,7 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
 // refusal is why a rollback is not done, in words for the person who asked. Nothing was touched.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
 // Workspace is opened when it is needed: a run without an agent can mostly do without. An act may open it while the loop

@@ -11,10 +11,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/spool"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/spool"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // MaxMessage bounds the message of a fault, in bytes: it becomes the message of a condition.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/durable"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/durable"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // entry is a checkpoint, or a step of steering, that the gateway has not taken yet.

@@ -6,7 +6,7 @@ package handover
 import (
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // TestAJournalThatIsBeingRead may have checkpoints that the gateway lacks: an attempt that ends meanwhile waits for them.

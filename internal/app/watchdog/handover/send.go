@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/gatewaylink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/gatewayclient"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 )
 
 // Sender sends to a gateway, on connections of its own: model calls do not wait for it. Without a gateway it is nil.
-func Sender(gateway string, link gatewaylink.Link) func(ctx context.Context, path string, packed []byte) error {
+func Sender(gateway string, link gatewayclient.Link) func(ctx context.Context, path string, packed []byte) error {
 	if gateway == "" {
 		return nil
 	}

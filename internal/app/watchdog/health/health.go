@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/host/vitals"
+	"github.com/tidewaiter/tidewaiter/internal/pod/vitals"
 )
 
 // Component of the watchdog that something may be wrong with.

@@ -16,10 +16,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/eventlog"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/eventlog"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // Diff is the command `diff`: what a checkpoint changed, in Git's unified format.

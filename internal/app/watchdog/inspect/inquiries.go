@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // Client is where answers go: write writes one, and code is the HTTP status that an error of it has.

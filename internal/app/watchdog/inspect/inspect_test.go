@@ -16,7 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/inspect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/workroom"
 )
 

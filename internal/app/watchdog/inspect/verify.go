@@ -19,9 +19,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // A running watchdog writes while it is looked at: what seems broken is looked at again as long as the journal grows.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
 // maxTree bounds a tree object in bytes: a directory of a million names fits.

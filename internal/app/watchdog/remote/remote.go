@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 )
 
 // Access is what a repository is reached with.

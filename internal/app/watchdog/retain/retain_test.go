@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/retain"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/workroom"
 )
 

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 // Probe is asked after each step that a crash may follow; an error ends the process there and then. Nil never does.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
 func TestFatal(t *testing.T) {

@@ -1,7 +1,0 @@
-// Copyright The Tidewaiter Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-package callers
-
-// ReasonHeader carries, in one word, the reason of an answer that the gateway gives itself.
-const ReasonHeader = "Tidewaiter-Reason"

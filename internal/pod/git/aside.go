@@ -1,0 +1,85 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+)
+
+// Aside reads a repository beside everything else, and gives way to it. It is not for several goroutines.
+type Aside struct {
+	runner  runner
+	objects *Objects
+}
+
+// NewAside reads a repository. Close ends what it has started.
+func NewAside(r *Repository) *Aside { return &Aside{runner: r.runner, objects: r.MoreObjects()} }
+
+// Close ends what it has started.
+func (a *Aside) Close() error { return a.objects.Close() }
+
+// Outline lists the first changes between two trees or commits, in the order of the trees and at most so many, and says how many
+// there are.
+func (a *Aside) Outline(ctx context.Context, from, to objects.ID, most int) (changes []judge.Change, total int, err error) {
+	err = a.runner.pipe(ctx, call{args: diffArgs("--raw", "-z", "--no-abbrev", from.String(), to.String(), "--"), idle: true}, func(in *bufio.Reader) error {
+		for {
+			c, err := readChange(in)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if total++; len(changes) < most {
+				changes = append(changes, c)
+			}
+		}
+	})
+	if err == nil {
+		err = a.objects.sizes(ctx, changes)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("compare %s and %s: %w", from, to, err)
+	}
+	return changes, total, nil
+}
+
+// Patch lets read consume the difference of two trees or commits in Git's unified format, with the whole IDs of files. Of files with
+// more than so many bytes it is only told. Git ends when read has enough.
+func (a *Aside) Patch(ctx context.Context, from, to objects.ID, limit int64, read func(*bufio.Reader) error) error {
+	enough := false
+	c := call{args: diffArgs("-p", "--full-index", from.String(), to.String(), "--"), idle: true, settings: []setting{
+		{"core.quotePath", "true"}, {"core.bigFileThreshold", strconv.FormatInt(limit+1, 10)},
+	}}
+	err := a.runner.pipe(ctx, c, func(in *bufio.Reader) error {
+		err := read(in)
+		enough = err == nil
+		return err
+	})
+	if err != nil && !enough {
+		return fmt.Errorf("compare %s and %s: %w", from, to, err)
+	}
+	return nil
+}
+
+// Content of a file. ErrTooLarge says that it has more than limit bytes.
+func (a *Aside) Content(ctx context.Context, id objects.ID, limit int64) ([]byte, error) {
+	_, size, err := a.objects.Stat(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		return nil, tooLarge(id, size, limit)
+	}
+	_, content, err := a.objects.Read(ctx, id, limit)
+	return content, err
+}

@@ -1,0 +1,192 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package git runs git on the trusted repository, and only there: to fetch, to push, to move refs and to read objects.
+// Configuration and environment are closed, so that neither the machine nor what was fetched decides what runs. What an
+// agent wrote reaches git as objects only, never as a work tree.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+)
+
+// Options of a repository.
+type Options struct {
+	// Git is the program to run. Default "git", looked up in PATH.
+	Git string
+}
+
+// Repository is the trusted bare repository. Its methods may be called concurrently.
+type Repository struct {
+	dir     string
+	runner  runner
+	store   *objects.Store
+	objects *Objects
+}
+
+// Init opens the repository at dir and makes it first if there is none. It may be called again after a crash.
+func Init(ctx context.Context, dir string, options Options) (*Repository, error) {
+	r, err := prepare(dir, options)
+	if err != nil {
+		return nil, err
+	}
+	// Git leaves what exists as it is, so that an interrupted init is simply completed.
+	_, err = r.runner.run(ctx, call{args: []string{
+		"init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=main",
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("make trusted repository %s: %w", dir, err)
+	}
+	return r, r.runner.check(ctx, dir)
+}
+
+// Open opens the repository at dir. It fails with ErrCorrupt where there is none that Init has made.
+func Open(ctx context.Context, dir string, options Options) (*Repository, error) {
+	if _, err := os.Stat(filepath.Join(dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: no repository at %s: the volume was replaced or never prepared", ErrCorrupt, dir)
+	}
+	r, err := prepare(dir, options)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.runner.check(ctx, dir)
+}
+
+func prepare(dir string, options Options) (*Repository, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("trusted repository: %w", err)
+	}
+	runner, err := newRunner(options.Git, dir)
+	if err != nil {
+		return nil, err
+	}
+	store := objects.NewStore(filepath.Join(dir, "objects"))
+	return &Repository{
+		dir:     dir,
+		runner:  runner,
+		store:   store,
+		objects: &Objects{runner: runner, recent: store.Recent()},
+	}, nil
+}
+
+// check refuses a repository that this package cannot work on.
+func (r runner) check(ctx context.Context, dir string) error {
+	out, err := r.run(ctx, call{args: []string{"rev-parse", "--show-object-format", "--is-bare-repository"}})
+	if err != nil {
+		return fmt.Errorf("open trusted repository %s: %w", dir, err)
+	}
+	format, bare, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if format != "sha1" {
+		return fmt.Errorf("%w: %s has object names of the format %s, and was made with sha1", ErrCorrupt, dir, format)
+	}
+	if bare != "true" {
+		return fmt.Errorf("%w: %s is not a bare repository", ErrCorrupt, dir)
+	}
+	return nil
+}
+
+// Close ends the processes that read objects.
+func (r *Repository) Close() error {
+	return r.objects.Close()
+}
+
+// Dir is where the repository is.
+func (r *Repository) Dir() string { return r.dir }
+
+// Store writes objects into the repository, in process.
+func (r *Repository) Store() *objects.Store { return r.store }
+
+// Objects reads objects of the repository.
+func (r *Repository) Objects() *Objects { return r.objects }
+
+// MoreObjects reads objects of the repository too, through a process of its own, for readers that shall not take turns. The
+// caller closes it.
+func (r *Repository) MoreObjects() *Objects { return &Objects{runner: r.runner} }
+
+// WriteCommit stores a commit durably.
+func (r *Repository) WriteCommit(c objects.Commit) (objects.ID, error) {
+	content, err := c.Encode()
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return r.store.Write(objects.KindCommit, content)
+}
+
+// maxCommit bounds a commit object in bytes.
+const maxCommit = 1 << 20
+
+// ReadCommit reads a commit.
+func (r *Repository) ReadCommit(ctx context.Context, id objects.ID) (objects.Commit, error) {
+	kind, content, err := r.objects.Read(ctx, id, maxCommit)
+	if err != nil {
+		return objects.Commit{}, err
+	}
+	if kind != objects.KindCommit {
+		return objects.Commit{}, fmt.Errorf("object %s is a %s, not a commit", id, kind)
+	}
+	return objects.ParseCommit(content)
+}
+
+// TreeOf gives the tree of a commit, or the ID itself where it names a tree.
+func (r *Repository) TreeOf(ctx context.Context, id objects.ID) (objects.ID, error) {
+	kind, _, err := r.objects.Stat(ctx, id)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	switch kind {
+	case objects.KindTree:
+		return id, nil
+	case objects.KindCommit:
+		c, err := r.ReadCommit(ctx, id)
+		return c.Tree, err
+	default:
+		return objects.ID{}, fmt.Errorf("object %s is a %s, neither commit nor tree", id, kind)
+	}
+}
+
+// Check verifies every object of the repository, history of the base included; ErrCorrupt names what is damaged. What
+// old versions of Git wrote and new ones would not is no damage, and neither are the trees in gaps, which may be missing.
+func (r *Repository) Check(ctx context.Context, gaps ...string) error {
+	var out bytes.Buffer
+	_, err := r.runner.run(ctx, call{args: []string{"fsck", "--full", "--no-dangling", "--no-progress"}, stdout: &out})
+	if _, exited := exitCode(err); !exited {
+		return err
+	}
+	if len(gaps) > 0 && onlyGaps(out.String(), gaps) {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
+
+// onlyGaps tells whether everything that fsck complains of is that trees in gaps are missing. It prints "missing tree <id>"
+// for each, and "broken link from  commit <id>" before "              to    tree <id>" for each commit that names it.
+func onlyGaps(out string, gaps []string) bool {
+	known := make(map[string]bool, len(gaps))
+	for _, id := range gaps {
+		known[id] = true
+	}
+	from := ""
+	for line := range strings.Lines(out) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 5 && strings.HasPrefix(line, "broken link from") && words[3] == "commit" && from == "":
+			from = words[4]
+		case len(words) == 3 && words[0] == "to" && words[1] == "tree" && from != "" && known[words[2]]:
+			from = ""
+		case len(words) == 3 && words[0] == "missing" && words[1] == "tree" && known[words[2]]:
+		default:
+			return false
+		}
+	}
+	return from == "" && out != ""
+}

@@ -1,0 +1,110 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tools serves the tools of Deterministic mode over MCP: an agent that cannot write to its workspace reads it
+// here, sends patches, asks people and says when it is done. What a tool means is decided by the Backend; here are the
+// protocol, the bounds and what is read from immutable objects.
+package tools
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+)
+
+// ErrAway says that the supervisor has to be started again before it is known what becomes of a call. It is no result of the
+// tool: a client that keeps calls until they are answered makes the same call again, and others show the text to the model.
+var ErrAway = errors.New("the supervisor is being started again, and what becomes of this call is not known yet: make the same call again, with the same ids")
+
+// Backend is what the watchdog does for an agent that calls tools. Its methods may be called at the same time. An error is
+// shown to the agent: it says what is wrong and what to do. ErrAway is wrapped where the call has no result.
+type Backend interface {
+	// Context of the work.
+	Context() Context
+	// Tree that the workspace holds now; it is immutable.
+	Tree() (*objects.Tree, error)
+	// Apply judges a patch and lays it into the workspace if it is valid. A patch that is refused is no error.
+	Apply(ctx context.Context, operation, patch string) (PatchResult, error)
+	// Ask a question, and wait a while for the answer.
+	Ask(ctx context.Context, q protocol.Question) (Answer, error)
+	// Complete says that the task is done.
+	Complete(ctx context.Context, summary string) error
+}
+
+// Context is what an agent is to know of its work.
+type Context struct {
+	Feature      string `json:"feature"`
+	Task         string `json:"task"`
+	Prompt       string `json:"prompt"`
+	Instructions string `json:"instructions,omitempty"`
+	// Tasks of the plan and how far they are.
+	Tasks []protocol.TaskStatus `json:"tasks"`
+	// AllowedAreas and the other bounds of the plan, as gitignore-style patterns; empty allows everything.
+	AllowedAreas   []string      `json:"allowed_areas,omitempty"`
+	ForbiddenAreas []string      `json:"forbidden_areas,omitempty"`
+	PlannedFiles   *PlannedFiles `json:"planned_files,omitempty"`
+	// ProtectedPaths must not change.
+	ProtectedPaths []string `json:"protected_paths,omitempty"`
+	// Base is the commit that the work started from, Head the last valid one.
+	Base string `json:"base"`
+	Head string `json:"head"`
+	// Answers that people gave to questions.
+	Answers []protocol.Answer `json:"answers,omitempty"`
+	// Directives of people that are to be addressed, the most urgent first.
+	Directives []Directive `json:"directives,omitempty"`
+}
+
+// PlannedFiles is the whole set of planned files.
+type PlannedFiles struct {
+	Create []string `json:"create,omitempty"`
+	Modify []string `json:"modify,omitempty"`
+	Delete []string `json:"delete,omitempty"`
+}
+
+// What can become of a patch.
+const (
+	Applied = "applied"
+	Refused = "refused"
+)
+
+// PatchResult says what became of a patch.
+type PatchResult struct {
+	OperationID string `json:"operation_id"`
+	// Status is applied or refused; a refused patch changed nothing.
+	Status string `json:"status"`
+	// Message for people and models.
+	Message string `json:"message"`
+	// Checkpoint that records an applied patch.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Violations of rules, the worst first; also those of an applied patch that only warn.
+	Violations []Violation `json:"violations,omitempty"`
+	// FilesChanged by the patch.
+	FilesChanged []string `json:"files_changed,omitempty"`
+}
+
+// Violation is one rule broken by one path.
+type Violation struct {
+	Rule       string `json:"rule"`
+	Path       string `json:"path,omitempty"`
+	Severity   string `json:"severity"`
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// What can become of a question.
+const (
+	Answered = "answered"
+	Waiting  = "pending"
+)
+
+// Answer to a question.
+type Answer struct {
+	QuestionID string `json:"question_id"`
+	// Status is answered, or pending: then the same question is asked again with the same id.
+	Status string `json:"status"`
+	Answer string `json:"answer,omitempty"`
+	// Message says what to do while it is pending.
+	Message string `json:"message,omitempty"`
+}
