@@ -19,7 +19,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
-	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
+	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
@@ -78,7 +78,7 @@ func (r observer) readLive(ctx context.Context, s *scope) error {
 		// pods, and is not gone. Until the cache shows this one, there is nothing to
 		// decide.
 		r.process.fresh.Wrote(cached.UID, live.ResourceVersion)
-		return outcome.Quietf(stalePause, "the Feature changed while its Jobs were read")
+		return flow.Quietf(stalePause, "the Feature changed while its Jobs were read")
 	}
 	s.feature = &live
 	s.observed.Live = true

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
-	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 )
 
@@ -51,11 +50,11 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 // obstacle is what an ending means for the decision: something has to happen elsewhere, or a person has to act, before an
 // attempt can start. It is nil for other errors.
 func obstacle(err error) *lifecycle.Refusal {
-	e := outcome.Of(err)
-	if e == nil || e.Kind == outcome.Retry || e.Kind == outcome.Quiet {
+	e := flow.Of(err)
+	if e == nil || e.Kind == flow.Retry || e.Kind == flow.Quiet {
 		return nil
 	}
-	return &lifecycle.Refusal{Reason: e.Reason, Message: e.Error(), ByUser: e.Kind == outcome.Stall}
+	return &lifecycle.Refusal{Reason: e.Reason, Message: e.Error(), ByUser: e.Kind == flow.Stall}
 }
 
 // reportUnmet ends a reconcile in which a need could not be met.

@@ -6,7 +6,7 @@ package redacted
 import (
 	"reflect"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // escaped is the most bytes that JSON takes for one of a text.
@@ -52,10 +52,10 @@ func (c *clipper) value(v reflect.Value) reflect.Value {
 }
 
 func (c *clipper) clip(text string) string {
-	text = clip.Bytes(text, c.text)
+	text = plain.CutBytes(text, c.text)
 	size := inJSON(text)
 	if size > c.room {
-		text = clip.Bytes(text, c.room/escaped)
+		text = plain.CutBytes(text, c.room/escaped)
 		size = inJSON(text)
 	}
 	c.room -= size

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // TestBounded: each text of a document is bounded, and all of them together as JSON has them; everything else, and the document, stay as they are.
@@ -33,7 +33,7 @@ func TestBounded(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	had := document{Name: "n", Count: 7, List: []string{"a", long}, Part: &part{long, at}, Parts: []part{{"short", at}, {long, at}}}
 	got := Bounded(had, 100, 1<<20)
-	cut := clip.Bytes(long, 100)
+	cut := plain.CutBytes(long, 100)
 	if want := (document{Name: "n", Count: 7, List: []string{"a", cut}, Part: &part{cut, at}, Parts: []part{{"short", at}, {cut, at}}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}

@@ -10,8 +10,7 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/redact"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
@@ -34,7 +33,7 @@ const (
 var shared struct {
 	sync.Mutex
 
-	redactor *redact.Redactor
+	redactor *secrets.Redactor
 }
 
 // clean gives a text without secrets. What that takes is taken from the budget.
@@ -45,7 +44,7 @@ func clean(budget *int64, text string) string {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.redactor == nil {
-		shared.redactor = redact.New()
+		shared.redactor = secrets.NewRedactor()
 	}
 	search := []byte(text)
 	found, _, err := shared.redactor.Places(context.Background(), budget, search)
@@ -68,7 +67,7 @@ func line(text string) string {
 	if len(text) <= maxText {
 		return clean(&budget, text)
 	}
-	return clip.Bytes(clean(&budget, text[:min(len(text), maxText+margin)]), maxText)
+	return plain.CutBytes(clean(&budget, text[:min(len(text), maxText+margin)]), maxText)
 }
 
 // Document gives a document with no secret in a text of it. The document itself stays as it is; parts in which nothing was found may be shared

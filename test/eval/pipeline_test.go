@@ -19,7 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/session"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // kind of what can be wrong.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // part of the corpus, and what was seen of it.

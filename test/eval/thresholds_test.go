@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // under plays runs with other rules for what is wrong. Nobody tells the agents anything.

@@ -19,10 +19,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -219,7 +219,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 	if task := j.Tasks[o.Task]; a.Closes && t.Judgement.Verdict == protocol.Valid && task.Empty(j.Promoted.Tree) {
 		name := naming.Checkpoint(o.Orders.Feature.Name, task.WentBack.Sequence)
 		e.Told = notice.Undone(name, task.WentBack.Objection)
-		e.Objection = clip.Bytes(fmt.Sprintf("work of the agent went back at checkpoint %s, and nothing was done instead: %s", name, task.WentBack.Objection), faults.MaxMessage)
+		e.Objection = plain.CutBytes(fmt.Sprintf("work of the agent went back at checkpoint %s, and nothing was done instead: %s", name, task.WentBack.Objection), faults.MaxMessage)
 	}
 	return e, nil
 }
@@ -319,7 +319,7 @@ func (x *acts) push(ctx context.Context, o protocol.Orders) (supervise.Event, er
 	case git.Definite(err):
 		x.log().WarnContext(ctx, "The server refuses the branch", "branch", o.Delivery.Branch, "error", err.Error())
 		fault := faults.Of(err, protocol.ReasonPushFailed)
-		fault.Message = clip.Bytes(fault.Message+"; the work is kept as commit "+head, faults.MaxMessage)
+		fault.Message = plain.CutBytes(fault.Message+"; the work is kept as commit "+head, faults.MaxMessage)
 		return supervise.Refused{Fault: fault}, nil
 	}
 	x.log().WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())

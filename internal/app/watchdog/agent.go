@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
@@ -31,7 +31,7 @@ func (x *acts) resisted(ctx context.Context, act string, err error) (supervise.E
 	}
 	x.log().ErrorContext(ctx, "The agent's processes could not be stopped", "act", act, "error", err.Error())
 	steps.Pause(ctx, resistedPause)
-	return supervise.Resisted{Message: clip.Bytes(fmt.Sprintf("%s: %v", act, err), maxResistance)}, nil
+	return supervise.Resisted{Message: plain.CutBytes(fmt.Sprintf("%s: %v", act, err), maxResistance)}, nil
 }
 
 func (x *acts) kill(ctx context.Context) (supervise.Event, error) {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
@@ -150,7 +150,7 @@ func (t *teller) sendAll(checkpoint int64, notices []any, answered func(line int
 
 // noteTold journals that the agent was told something, for people.
 func noteTold(j *trusted.Journal, log *slog.Logger, told journal.Told) {
-	told.Text = clip.Bytes(told.Text, notice.Kept)
+	told.Text = plain.CutBytes(told.Text, notice.Kept)
 	if err := j.Note(journal.Record{Told: &told}); err != nil {
 		log.Warn("A notice to the agent cannot be journaled", "error", err.Error())
 	}

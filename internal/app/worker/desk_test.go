@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"

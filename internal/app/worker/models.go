@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
 )
@@ -114,7 +114,7 @@ func (m *models) once(ctx context.Context, body []byte) (worker.Answer, *trouble
 func refused(response *http.Response) *trouble {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal)) // as far as it comes
 	return &trouble{
-		err:    fmt.Errorf("%s: %s", response.Status, clip.Bytes(strings.TrimSpace(string(text)), maxQuoted)),
+		err:    fmt.Errorf("%s: %s", response.Status, plain.CutBytes(strings.TrimSpace(string(text)), maxQuoted)),
 		status: response.StatusCode, passes: passes(response.StatusCode), after: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 		speaks: speaks(response.Header.Get(protocol.DialectsHeader)),
 	}
@@ -162,7 +162,7 @@ func hear(listener *worker.Listener, body io.Reader) (worker.Answer, *trouble) {
 	answer := listener.Close()
 	switch {
 	case answer.Failure != "":
-		return answer, &trouble{err: errors.New("the answer ended with an error: " + clip.Bytes(answer.Failure, maxQuoted)), passes: !answer.Refused}
+		return answer, &trouble{err: errors.New("the answer ended with an error: " + plain.CutBytes(answer.Failure, maxQuoted)), passes: !answer.Refused}
 	case !answer.Ended && !errors.Is(broken, io.EOF):
 		return answer, &trouble{err: fmt.Errorf("the answer broke off: %w", broken), passes: true}
 	case !answer.Ended:

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // maxEvidence is what status keeps of a message, in bytes.
@@ -146,7 +146,7 @@ func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode
 	} else {
 		f.Turn, f.Since = l.t.Turn, l.now
 	}
-	f.Thread, f.Main, f.Evidence = l.t.ID, l.t.main(), clip.Bytes(l.at(f), maxEvidence)
+	f.Thread, f.Main, f.Evidence = l.t.ID, l.t.main(), plain.CutBytes(l.at(f), maxEvidence)
 	switch {
 	case seen:
 		e.Held, e.Finding = l.t.Turn, f

@@ -315,7 +315,7 @@ func (s *steadier) line(text string) {
 		switch {
 		case digits == 0: // most words
 			s.put(word)
-		case fleeting(word), plain(word) && unit(text[end:]), fickle(last) && plain(trimmed(word)), assigned(word):
+		case fleeting(word), number(word) && unit(text[end:]), fickle(last) && number(trimmed(word)), assigned(word):
 			s.put("#")
 		case s.places:
 			s.put(placeless(word))
@@ -359,8 +359,8 @@ func fickle(word string) bool {
 
 // assigned says whether a word is a number of a process, a port or a seed with its name.
 func assigned(word string) bool {
-	name, number, found := strings.Cut(word, ":")
-	return found && number != "" && fickle(name) && plain(number)
+	name, digits, found := strings.Cut(word, ":")
+	return found && digits != "" && fickle(name) && number(digits)
 }
 
 // placeless is a word without the numbers of lines and columns behind its colons.

@@ -344,8 +344,8 @@ func wordy(c byte) bool {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// plain says whether a word is a number.
-func plain(word string) bool {
+// number says whether a word is a number.
+func number(word string) bool {
 	for i := range len(word) {
 		if !digit(word[i]) && (word[i] != '.' || i == 0) {
 			return false

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -79,6 +79,6 @@ func matches(globs []string, name string, parse func(string) (judge.Glob, error)
 	return false
 }
 
-func listed(b *policy.Bound) string { return clip.Bytes(strings.Join(b.Globs, ", "), maxShown) }
+func listed(b *policy.Bound) string { return plain.CutBytes(strings.Join(b.Globs, ", "), maxShown) }
 
-func shown(value string) string { return judge.Escape(clip.Bytes(value, maxShown)) }
+func shown(value string) string { return judge.Escape(plain.CutBytes(value, maxShown)) }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/redact"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
@@ -28,7 +27,7 @@ type hidden struct {
 // hiddenIn a file.
 func hiddenIn(text []byte, places []secrets.Place) hidden {
 	h := hidden{lines: map[int]string{}}
-	redact.Sort(places)
+	secrets.Sort(places)
 	// A secret goes on to where covered is.
 	offset, number, next, covered := 0, 0, 0, 0
 	for line := range bytes.Lines(text) {
@@ -52,7 +51,7 @@ func hiddenIn(text []byte, places []secrets.Place) hidden {
 			if p.From >= at {
 				shown = append(shown, text[at:p.From]...)
 				if p.Rule != "" {
-					shown = append(shown, redact.Mark(p.Rule)...)
+					shown = append(shown, secrets.Mark(p.Rule)...)
 				}
 			}
 			at, covered = max(at, min(p.To, to)), max(covered, p.To)

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/redact"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
@@ -25,10 +25,10 @@ const searches = 4
 const withheldName = "[withheld: the search for secrets would take too long]"
 
 // Maker makes them. It is not for several goroutines.
-type Maker struct{ redactor *redact.Redactor }
+type Maker struct{ redactor *secrets.Redactor }
 
 // NewMaker makes a Maker. It is dear: it keeps what it has compiled.
-func NewMaker() *Maker { return &Maker{redactor: redact.New()} }
+func NewMaker() *Maker { return &Maker{redactor: secrets.NewRedactor()} }
 
 // Names are files in the order of a list, as many as may be kept.
 func (m *Maker) Names(ctx context.Context, list []judge.Change) ([]protocol.FileChange, error) {
@@ -74,7 +74,7 @@ func (m *Maker) name(ctx context.Context, budget *int64, path string) (string, e
 
 // shown is a path of any length as it is where it can be seen, else quoted as in Go.
 func shown(path string) string {
-	invisible := func(r rune) bool { return r != ' ' && !judge.Visible(r) }
+	invisible := func(r rune) bool { return r != ' ' && !plain.Visible(r) }
 	if utf8.ValidString(path) && strings.IndexFunc(path, invisible) < 0 && !strings.HasPrefix(path, `"`) {
 		return path
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
@@ -61,7 +60,7 @@ func (m *Maker) Patch(ctx context.Context, in *bufio.Reader, contents Contents) 
 	if errors.Is(err, secrets.ErrTooHard) {
 		return "", "the diff is withheld, because the search for secrets would take too long", nil
 	}
-	return clip.Bytes(string(clean), protocol.MaxPatch), p.missing(), err
+	return plain.CutBytes(string(clean), protocol.MaxPatch), p.missing(), err
 }
 
 // patch that is read.
@@ -228,10 +227,10 @@ func (p *patch) put(before string, line []byte, cut bool) {
 	text := plain.Append(nil, line[:end])
 	switch {
 	case len(text) > maxLine:
-		text = []byte(clip.Bytes(string(text), maxLine))
+		text = []byte(plain.CutBytes(string(text), maxLine))
 		p.cutLine++
 	case cut || end < len(line):
-		text = append(text, clip.Mark...)
+		text = append(text, plain.CutMark...)
 		p.cutLine++
 	}
 	if len(p.out)+len(before)+len(text)+1 > protocol.MaxPatch-note {

@@ -6,7 +6,7 @@ package conversation
 import (
 	"encoding/hex"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // Bounds of what agents, models and providers call things by, in bytes. Names go into reports, records and status.
@@ -26,7 +26,7 @@ func label(text string, limit int) string {
 		return text
 	}
 	sum := Sum([]byte(text))
-	return clip.Bytes(text, limit-hex.EncodedLen(len(sum))) + hex.EncodeToString(sum[:])
+	return plain.CutBytes(text, limit-hex.EncodedLen(len(sum))) + hex.EncodeToString(sum[:])
 }
 
 // bounded is a message as the dialects read it, with names and IDs that are bounded. Texts are: they are Quotes.
@@ -46,4 +46,4 @@ func (m Message) bounded() Message {
 func (a *Answer) By(model string) { a.Model = label(model, MaxName) }
 
 // Fail takes the error in the midst of a stream.
-func (a *Answer) Fail(message string) { a.Failure = clip.Bytes(message, MaxError) }
+func (a *Answer) Fail(message string) { a.Failure = plain.CutBytes(message, MaxError) }

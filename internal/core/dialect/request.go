@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	json "github.com/go-json-experiment/json/v1"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // Request is the body of a request with the places in it that are spliced. It is one JSON object, whose member "model" names the model unless
@@ -161,7 +161,7 @@ func notJSON(err error) error {
 	}
 	short := *syntactic
 	if pointer := string(short.JSONPointer); len(pointer) > maxQuoted {
-		short.JSONPointer = jsontext.Pointer(clip.Bytes(pointer, maxQuoted))
+		short.JSONPointer = jsontext.Pointer(plain.CutBytes(pointer, maxQuoted))
 	}
 	return fmt.Errorf("the request is not JSON: %w", &short)
 }

@@ -3,7 +3,7 @@
 
 package journal
 
-import "github.com/tidewaiter/tidewaiter/internal/core/directives"
+import "github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 
 // Directed says how far some directives are now.
 type Directed struct {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // State is what a journal adds up to. The zero State is that of an empty journal.

@@ -6,8 +6,9 @@ package judge
 import (
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 const (
@@ -43,7 +44,7 @@ func quoteText(text string) string {
 	var b strings.Builder
 	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)
-		if Visible(r) && r != utf8.RuneError {
+		if plain.Visible(r) && r != utf8.RuneError {
 			b.WriteString(text[:size])
 		} else {
 			b.WriteString(quoteRune(text[:size]))
@@ -54,7 +55,7 @@ func quoteText(text string) string {
 }
 
 func escapeTo(name string, limit int) string {
-	if plain(name) && utf8.RuneCountInString(name) <= limit {
+	if ordinary(name) && utf8.RuneCountInString(name) <= limit {
 		return name
 	}
 	const marks = 3 // two quotation marks and "…"
@@ -77,14 +78,14 @@ func escapeTo(name string, limit int) string {
 	return b.String()
 }
 
-// plain says whether a name needs no quotes: it is not empty, all visible, without spaces, quotes or backslashes, and
+// ordinary says whether a name needs no quotes: it is not empty, all visible, without spaces, quotes or backslashes, and
 // does not look like the quoted form of another name.
-func plain(name string) bool {
+func ordinary(name string) bool {
 	if name == "" || !utf8.ValidString(name) {
 		return false
 	}
 	for _, r := range name {
-		if r == ' ' || r == '"' || r == '\\' || r == '…' || !Visible(r) {
+		if r == ' ' || r == '"' || r == '\\' || r == '…' || !plain.Visible(r) {
 			return false
 		}
 	}
@@ -95,34 +96,8 @@ func plain(name string) bool {
 func quoteRune(s string) string {
 	r, _ := utf8.DecodeRuneInString(s)
 	quoted := strconv.Quote(s)
-	if r != utf8.RuneError && !Visible(r) {
+	if r != utf8.RuneError && !plain.Visible(r) {
 		quoted = strconv.QuoteToASCII(s)
 	}
 	return quoted[1 : len(quoted)-1]
-}
-
-// Visible says whether a character is seen where it stands: no control character, no mark that turns the direction of a
-// text, nothing without a width.
-func Visible(r rune) bool { return unicode.IsPrint(r) && !invisible(r) }
-
-// clip bounds a text of ours in characters.
-func clip(text string, limit int) string {
-	if utf8.RuneCountInString(text) <= limit {
-		return text
-	}
-	runes := []rune(text)
-	return string(runes[:limit-1]) + "…"
-}
-
-// clipBytes bounds a text of ours in bytes, between characters.
-func clipBytes(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	const mark = "…"
-	end := limit - len(mark)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + mark
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 func TestEscape(t *testing.T) {
@@ -70,7 +72,7 @@ func FuzzEscape(f *testing.F) {
 		if n := utf8.RuneCountInString(got); n > maxEscaped || n == 0 {
 			t.Errorf("%q: %d characters", name, n)
 		}
-		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) || invisible(r) }) {
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) || plain.Invisible(r) }) {
 			t.Errorf("%q: %q is not all visible", name, got)
 		}
 		if got != name && !(strings.HasPrefix(got, `"`) && strings.HasSuffix(got, `"`)) {

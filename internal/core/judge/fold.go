@@ -9,18 +9,9 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
-)
 
-// invisible says whether a character cannot be seen, or changes how its neighbours are shown: controls, format
-// characters (bidirectional overrides and zero-width ones among them), line separators, fillers, variation selectors.
-// HFS+ leaves some of them out when it compares names, which is how ".g\u200cit" once became ".git".
-func invisible(r rune) bool {
-	if r < utf8.RuneSelf {
-		return r < ' ' || r == 0x7f
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
-		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+)
 
 // fold maps names that some file system takes for the same one to one key: without invisible characters, case-folded in
 // full, composed by NFKC. Of names that are not UTF-8 only the ASCII letters are folded.
@@ -40,7 +31,7 @@ func fold(name string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(name) {
 		switch {
-		case invisible(r):
+		case plain.Invisible(r):
 		case foldRune(r) == 'ß':
 			b.WriteString("ss")
 		default:

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 func TestIsGitDir(t *testing.T) {
@@ -87,7 +89,7 @@ func FuzzFold(f *testing.F) {
 		if again := fold(key); again != key {
 			t.Errorf("fold(%q) = %q, folded again %q", name, key, again)
 		}
-		if utf8.ValidString(name) && strings.ContainsFunc(key, invisible) {
+		if utf8.ValidString(name) && strings.ContainsFunc(key, plain.Invisible) {
 			t.Errorf("fold(%q) = %q has invisible characters", name, key)
 		}
 	})

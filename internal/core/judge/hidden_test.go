@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // FuzzHidden: whatever a text is, a hidden character is named by a line that it has, and is really there.
@@ -22,7 +24,7 @@ func FuzzHidden(f *testing.F) {
 			return
 		}
 		lines := strings.Split(text, "\n")
-		if h.line < 1 || h.line > len(lines) || !strings.ContainsRune(lines[h.line-1], h.rune) || !invisible(h.rune) {
+		if h.line < 1 || h.line > len(lines) || !strings.ContainsRune(lines[h.line-1], h.rune) || !plain.Invisible(h.rune) {
 			t.Errorf("%U on line %d of %q", h.rune, h.line, text)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -51,8 +52,8 @@ func (r *Rule) violation(b breach) protocol.Violation {
 		Rule:       cmp.Or(b.rule, r.ID),
 		Path:       b.path,
 		Severity:   b.severity.OrError(),
-		Message:    clip(b.message, maxMessage),
-		Suggestion: clip(suggestion, maxMessage),
+		Message:    plain.CutRunes(b.message, maxMessage),
+		Suggestion: plain.CutRunes(suggestion, maxMessage),
 	}
 }
 
@@ -93,11 +94,11 @@ func Summary(j Judgement) string {
 	default:
 		text += fmt.Sprintf(" There are %d more violations.", more)
 	}
-	return clipBytes(text, maxSummary)
+	return plain.CutBytes(text, maxSummary)
 }
 
 // SummaryOf is Summary of one violation whose path is escaped already.
-func SummaryOf(v protocol.Violation) string { return clipBytes(textOf(v), maxSummary) }
+func SummaryOf(v protocol.Violation) string { return plain.CutBytes(textOf(v), maxSummary) }
 
 // textOf a violation says what is wrong and what to do. The path is escaped.
 func textOf(v protocol.Violation) string {

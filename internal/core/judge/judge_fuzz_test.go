@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
@@ -82,7 +83,7 @@ func checkJudgement(t *testing.T, j Judgement) {
 			t.Errorf("violations %d and %d are out of order", i-1, i)
 		}
 		for _, text := range []string{v.Message, v.Suggestion} {
-			if n := utf8.RuneCountInString(text); n == 0 || n > maxMessage || strings.ContainsFunc(text, invisible) {
+			if n := utf8.RuneCountInString(text); n == 0 || n > maxMessage || strings.ContainsFunc(text, plain.Invisible) {
 				t.Errorf("rule %s: %d characters, or invisible ones: %q", v.Rule, n, text)
 			}
 		}
@@ -90,7 +91,7 @@ func checkJudgement(t *testing.T, j Judgement) {
 	if blocks != (j.Verdict == protocol.Invalid) {
 		t.Errorf("verdict %s, but blocking violations: %t", j.Verdict, blocks)
 	}
-	if summary := Summary(j); len(summary) > maxSummary || strings.ContainsFunc(summary, invisible) {
+	if summary := Summary(j); len(summary) > maxSummary || strings.ContainsFunc(summary, plain.Invisible) {
 		t.Errorf("summary is not one bounded line: %q", summary)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // maxPattern bounds a pattern in bytes, as the API does.
@@ -97,7 +99,7 @@ func checkText(text string) error {
 		return fmt.Errorf("is longer than %d bytes", maxPattern)
 	case !utf8.ValidString(text):
 		return errors.New("is not UTF-8")
-	case strings.ContainsFunc(text, invisible):
+	case strings.ContainsFunc(text, plain.Invisible):
 		return errors.New("has invisible characters")
 	case strings.TrimSpace(text) != text:
 		return errors.New("begins or ends with a space")

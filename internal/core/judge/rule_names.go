@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -91,7 +92,7 @@ func unicodeFault(name string) string {
 		return fmt.Sprintf("the name %s is not UTF-8", quoteName(name))
 	}
 	for _, r := range name {
-		if invisible(r) {
+		if plain.Invisible(r) {
 			return fmt.Sprintf("the name %s has the invisible character %U", quoteName(name), r)
 		}
 	}

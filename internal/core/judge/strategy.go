@@ -6,6 +6,7 @@ package judge
 import (
 	"fmt"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -27,7 +28,7 @@ func Strategy(p protocol.Plan, contracts []string, e policy.Effective) (strategy
 		return e.Execution.Strategy, ""
 	}
 	if len(contracts) > 0 {
-		return policy.StrategyShadow, fmt.Sprintf("The plan names the contract %q.", clip(contracts[0], maxShown))
+		return policy.StrategyShadow, fmt.Sprintf("The plan names the contract %q.", plain.CutRunes(contracts[0], maxShown))
 	}
 	c := comparison{guards: true, left: mostSteps}
 	mine := c.read(p)
@@ -38,9 +39,9 @@ func Strategy(p protocol.Plan, contracts []string, e policy.Effective) (strategy
 		case c.left < 0:
 			return policy.StrategyShadow, "The plan and paths.rules of the policy have too many paths to be compared."
 		case path == "":
-			return policy.StrategyShadow, fmt.Sprintf("The plan bounds no paths, so that it may change %q, which paths.rules of the policy are about.", clip(others, maxShown))
+			return policy.StrategyShadow, fmt.Sprintf("The plan bounds no paths, so that it may change %q, which paths.rules of the policy are about.", plain.CutRunes(others, maxShown))
 		default:
-			return policy.StrategyShadow, fmt.Sprintf("The plan may change %q, and paths.rules of the policy are about %q.", clip(path, maxShown), clip(others, maxShown))
+			return policy.StrategyShadow, fmt.Sprintf("The plan may change %q, and paths.rules of the policy are about %q.", plain.CutRunes(path, maxShown), plain.CutRunes(others, maxShown))
 		}
 	}
 	return policy.StrategyDirect, "The plan names no contracts, and changes nothing that paths.rules of the policy are about."

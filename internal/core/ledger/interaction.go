@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 const (
@@ -114,23 +114,23 @@ func (i Interaction) FoldID() string {
 // JoinDetails adds details of more calls to those of a record, each once, as far as there is room.
 func JoinDetails(have, more string) string {
 	for part := range strings.SplitSeq(more, betweenDetails) {
-		have = joinDetail(have, clip.Bytes(part, maxPart))
+		have = joinDetail(have, plain.CutBytes(part, maxPart))
 	}
 	return have
 }
 
 func joinDetail(have, more string) string {
-	switch full := len(have)+len(betweenDetails)+len(more)+len(clip.Mark) > MaxDetail; {
+	switch full := len(have)+len(betweenDetails)+len(more)+len(plain.CutMark) > MaxDetail; {
 	case have == "" || more == "":
 		return have + more
 	case slices.Contains(strings.Split(have, betweenDetails), more):
 		return have
 	case !full:
 		return have + betweenDetails + more
-	case strings.HasSuffix(have, clip.Mark):
+	case strings.HasSuffix(have, plain.CutMark):
 		return have
 	}
-	return have + clip.Mark
+	return have + plain.CutMark
 }
 
 // Violation of an output rule.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -106,7 +106,7 @@ func waitForPeople(names []string) string {
 	case 1:
 		return fmt.Sprintf(" Feature %s has a place and waits for a person: see its conditions.", names[0])
 	default:
-		return fmt.Sprintf(" Features %s have a place and wait for a person: see their conditions.", strings.Join(clip.List(names, 3), ", "))
+		return fmt.Sprintf(" Features %s have a place and wait for a person: see their conditions.", strings.Join(plain.CutList(names, 3), ", "))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -190,4 +190,4 @@ func times(n int) string {
 }
 
 // bounded cuts a message to what a condition takes.
-func bounded(message string) string { return clip.Bytes(message, maxMessage) }
+func bounded(message string) string { return plain.CutBytes(message, maxMessage) }

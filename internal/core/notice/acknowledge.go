@@ -9,11 +9,11 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/spoken"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/spoken"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 const (
@@ -160,7 +160,7 @@ func visible(text string) string {
 			return ' '
 		}
 		return -1
-	}, clip.Bytes(text, 4*maxText)))
+	}, plain.CutBytes(text, 4*maxText)))
 }
 
 // acknowledge asks for a line about each of some rules.

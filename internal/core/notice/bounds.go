@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -109,7 +109,7 @@ func limits(c policy.Changes) (all []string) {
 func named(names []string, most int) string {
 	var shown []string
 	for _, n := range names[:min(len(names), most)] {
-		shown = append(shown, clip.Bytes(judge.Escape(n), maxName))
+		shown = append(shown, plain.CutBytes(judge.Escape(n), maxName))
 	}
 	if more := len(names) - len(shown); more > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", more))

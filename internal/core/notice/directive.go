@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // Directive tells what a person wants done, or to know.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // kind of a byte.
@@ -87,7 +87,7 @@ func within(text string, limit int) string {
 	var m meter
 	end := 0
 	for i := range len(text) {
-		if utf8.RuneStart(text[i]) && m.tokens()+len(clip.Mark) <= limit {
+		if utf8.RuneStart(text[i]) && m.tokens()+len(plain.CutMark) <= limit {
 			end = i
 		}
 		m.add(text, i)
@@ -95,5 +95,5 @@ func within(text string, limit int) string {
 	if m.tokens() <= limit {
 		return text
 	}
-	return text[:end] + clip.Mark
+	return text[:end] + plain.CutMark
 }

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -114,12 +114,12 @@ func TestWithin(t *testing.T) {
 			}
 			return
 		}
-		begins, cut := strings.CutSuffix(got, clip.Mark)
+		begins, cut := strings.CutSuffix(got, plain.CutMark)
 		if !cut || !strings.HasPrefix(text, begins) || tokens(got) > limit || !utf8.ValidString(got) {
 			t.Fatalf("%d tokens of %d: %q", tokens(got), limit, got)
 		}
 		_, size := utf8.DecodeRuneInString(text[len(begins):])
-		if more := text[:len(begins)+size]; tokens(more)+len(clip.Mark) <= limit {
+		if more := text[:len(begins)+size]; tokens(more)+len(plain.CutMark) <= limit {
 			t.Fatalf("there is room for %q", more)
 		}
 	})

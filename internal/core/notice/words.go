@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 const (
@@ -31,7 +31,7 @@ type Point struct {
 
 // point of a broken rule. Names are quoted: they are the agent's own words, and may say anything.
 func point(v protocol.Violation) Point {
-	path := clip.Bytes(v.Path, maxText)
+	path := plain.CutBytes(v.Path, maxText)
 	var b strings.Builder
 	b.WriteString("- ")
 	if path != "" {
@@ -45,7 +45,9 @@ func point(v protocol.Violation) Point {
 }
 
 // trimmed is a text that a full stop follows, in so many bytes at most.
-func trimmed(text string, limit int) string { return strings.TrimRight(clip.Bytes(text, limit), ".") }
+func trimmed(text string, limit int) string {
+	return strings.TrimRight(plain.CutBytes(text, limit), ".")
+}
 
 func points(list []protocol.Violation) (all []Point) {
 	for _, v := range list {
@@ -100,7 +102,7 @@ func (b Back) text(checkpoint string) string {
 func quoted(paths []string, all int) string {
 	var names []string
 	for _, path := range paths[:min(len(paths), maxPoints)] {
-		names = append(names, strconv.QuoteToASCII(clip.Bytes(path, maxText)))
+		names = append(names, strconv.QuoteToASCII(plain.CutBytes(path, maxText)))
 	}
 	if more := all - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))

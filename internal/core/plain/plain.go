@@ -1,7 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plain shows text that an agent chose so that no terminal acts on it and no reader is deceived.
+// Package plain makes texts that an agent, a model or a repository chose fit for people and objects: cut to the size that is stored of them, and escaped so that a
+// terminal acts on nothing in them.
 package plain
 
 import (
@@ -11,8 +12,6 @@ import (
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 )
 
 // Writer passes text on that an agent chose, so that no terminal acts on it and no reader is deceived: characters
@@ -60,7 +59,7 @@ func appendRune(to []byte, r rune, bytes []byte) []byte {
 	switch {
 	case broken:
 		return fmt.Appendf(to, `\x%02x`, bytes[0])
-	case r == '\n' || r == '\t' || r == ' ' || judge.Visible(r):
+	case r == '\n' || r == '\t' || r == ' ' || Visible(r):
 		return append(to, bytes...)
 	}
 	for _, unit := range utf16.AppendRune(nil, r) {

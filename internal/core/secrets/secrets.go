@@ -4,7 +4,7 @@
 // Package secrets finds keys and tokens in texts, by the rules of gitleaks: a keyword, a regular expression, the entropy
 // of what it matches, and lists of what is no secret after all. It says where a secret is and of which kind, and never
 // what it is. Comments that ask to be let through ("gitleaks:allow") are not heeded: the author of the secret could
-// write them too.
+// write them too. A Redactor puts a mark in the place of each.
 package secrets
 
 import (

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // Act is what steering wants done with the whole run, because words have not helped. Until it is settled, no request is sent on.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // mandate is what the main thread is told of directives in a turn, and what it was told of them then.

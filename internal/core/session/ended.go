@@ -6,7 +6,7 @@ package session
 import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // Bared is a turn of the main thread without tools.

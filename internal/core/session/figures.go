@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 const (
@@ -53,7 +53,7 @@ func (s *Seen) step(step conversation.Step) {
 	}
 	s.Tool, s.Call, s.Iterations = step.Call.Name, call, s.Iterations+1
 	path := step.Call.Reads()
-	s.Step = clip.Bytes(cmp.Or(path, step.Call.Edit.Path), maxStep)
+	s.Step = plain.CutBytes(cmp.Or(path, step.Call.Edit.Path), maxStep)
 	if step.Failure != conversation.FailureNone {
 		s.Failures, s.InARow = s.Failures+1, s.InARow+1
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // reportEvery is the least time between two reports: each makes a manager write the Feature's status. What the conversation says is held to it

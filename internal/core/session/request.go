@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // Pending is a request that was heard and is not answered yet.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // TestManyNotes: a long conversation loses its oldest notes now and then, and not one with each that is new: each loss changes the request, so that the

@@ -14,12 +14,12 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/redact"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // State is what is remembered of the conversation about a task. The zero value remembers nothing. It is written as JSON: as a cache, for what was decided is
@@ -59,7 +59,7 @@ type State struct {
 	// recalled are the steps of the journal that were decided after what is remembered, at requests that may come once more.
 	recalled []protocol.Steering
 	// redactor takes secrets out of what is written down; nil before it is needed.
-	redactor *redact.Redactor
+	redactor *secrets.Redactor
 }
 
 // Thread is what was said to a thread of the conversation.

@@ -10,12 +10,10 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/redact"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 const (
@@ -81,7 +79,7 @@ func (d *decision) leftOut(before []byte, after string) {
 		return
 	}
 	if d.s.redactor == nil { // it is dear, and few need it
-		d.s.redactor = redact.New()
+		d.s.redactor = secrets.NewRedactor()
 	}
 	var cutBefore, cutAfter string
 	x.Before, cutBefore = d.s.clean(before, protocol.MaxSteeringBefore)
@@ -103,7 +101,7 @@ func (s *State) clean(text []byte, limit int) (clean, missing string) {
 
 // shown is a text that a terminal only shows, bounded.
 func shown(text string, limit int) string {
-	return clip.Bytes(string(plain.Append(nil, []byte(text[:min(len(text), limit+margin)]))), limit)
+	return plain.CutBytes(string(plain.Append(nil, []byte(text[:min(len(text), limit+margin)]))), limit)
 }
 
 // effects of what was decided, in a request that is sent on as body; nil where there is none.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // operated leaves out of the conversation what repeats itself, and says there what it was. Where nothing does, the model is only told.

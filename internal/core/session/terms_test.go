@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // TestTerms: what a policy and a role say, each at its place; the role's own figures before those of the policy, and what is built in where

@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // TestThreadsAreThoseOfTheBook: however many agents work for the main one, what is remembered of threads is that of the threads that the Book knows, and the

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // Word is what an agent that asks no model is to be told because something is wrong.

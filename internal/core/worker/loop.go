@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // Instructions that every model is told; what the server of the tools says of them follows.
@@ -97,7 +97,7 @@ func (l *Loop) Hear(a Answer, sent int) Next {
 		return Next{Calls: a.Message.Calls}
 	}
 	if l.silent++; l.silent > l.bounds.Reminders {
-		return Next{Fail: fmt.Sprintf("the model has called no tool in %d answers in a row; its last one (%s) begins: %q", l.silent, stopped(a), clip.Bytes(a.Message.Text, maxQuoted))}
+		return Next{Fail: fmt.Sprintf("the model has called no tool in %d answers in a row; its last one (%s) begins: %q", l.silent, stopped(a), plain.CutBytes(a.Message.Text, maxQuoted))}
 	}
 	if a.Stop == conversation.StopLength || a.Cut {
 		return Next{Say: cutReminder}
@@ -154,7 +154,7 @@ func (l *Loop) Share(calls int) int { return min(maxResult, l.Room()/4/max(calls
 // Answered is the result of a call, cut to what a model is told of it.
 func Answered(c Call, text string, failed bool, most int) Result {
 	if len(text) > most {
-		text = clip.Bytes(text, most) + fmt.Sprintf("\n(cut: the tool has answered %d bytes; ask for less at once)", len(text))
+		text = plain.CutBytes(text, most) + fmt.Sprintf("\n(cut: the tool has answered %d bytes; ask for less at once)", len(text))
 	}
 	return Result{ID: c.ID, Text: text, Failed: failed}
 }

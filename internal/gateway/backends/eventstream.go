@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream/eventstreamapi"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 const (
@@ -53,7 +53,7 @@ func message(text []byte, other string) string {
 	if json.Unmarshal(text, &failure) != nil || failure.Message == "" {
 		return other
 	}
-	return clip.Bytes(failure.Message, maxMessage)
+	return plain.CutBytes(failure.Message, maxMessage)
 }
 
 // events reads a stream of AWS as server-sent events.
@@ -111,9 +111,9 @@ func (e *events) next() ([]byte, error) {
 		return e.dialect.Broken(dialect.Failure{Status: exception(name), Message: message(frame.Payload, name)}), io.EOF
 	case eventstreamapi.ErrorMessageType:
 		text := header(frame, eventstreamapi.ErrorMessageHeader)
-		return e.dialect.Broken(dialect.Failure{Status: http.StatusBadGateway, Message: clip.Bytes(text, maxMessage)}), io.EOF
+		return e.dialect.Broken(dialect.Failure{Status: http.StatusBadGateway, Message: plain.CutBytes(text, maxMessage)}), io.EOF
 	default:
-		return nil, fmt.Errorf("a frame of the backend's stream is of the type %q, which is not known", clip.Bytes(kind, maxMessage))
+		return nil, fmt.Errorf("a frame of the backend's stream is of the type %q, which is not known", plain.CutBytes(kind, maxMessage))
 	}
 }
 

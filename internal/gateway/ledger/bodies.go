@@ -21,9 +21,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/core/redact"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
@@ -47,12 +46,12 @@ const (
 // bodies makes texts ready for being stored.
 type bodies struct {
 	// redactors that are free.
-	redactors chan *redact.Redactor
+	redactors chan *secrets.Redactor
 	gzips     sync.Pool
 }
 
 func newBodies() *bodies {
-	b := &bodies{redactors: make(chan *redact.Redactor, runtime.GOMAXPROCS(0)), gzips: sync.Pool{New: func() any {
+	b := &bodies{redactors: make(chan *secrets.Redactor, runtime.GOMAXPROCS(0)), gzips: sync.Pool{New: func() any {
 		w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is right
 		return w
 	}}}
@@ -73,12 +72,12 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 		*text = word(*text, maxWord)
 	}
 	i.ID = word(i.ID, maxID)
-	asked, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.ModelAsked, core.MaxSecret)))
+	asked, err := l.bodies.clean(ctx, []byte(plain.CutBytes(i.ModelAsked, core.MaxSecret)))
 	if err != nil {
 		return nil, err
 	}
 	i.ModelAsked = word(string(asked), maxWord)
-	detail, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.Detail, core.MaxSecret)))
+	detail, err := l.bodies.clean(ctx, []byte(plain.CutBytes(i.Detail, core.MaxSecret)))
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +96,8 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 		return nil, err
 	}
 	var list []core.Violation
-	for _, v := range clip.List(i.Violations, maxViolations) {
-		message, err := l.bodies.clean(ctx, []byte(clip.Bytes(v.Message, core.MaxSecret)))
+	for _, v := range plain.CutList(i.Violations, maxViolations) {
+		message, err := l.bodies.clean(ctx, []byte(plain.CutBytes(v.Message, core.MaxSecret)))
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +125,7 @@ func printable(r rune) rune {
 
 // word is a text that both engines store: PostgreSQL takes no zero in it, and nothing but UTF-8.
 func word(text string, limit int) string {
-	return clip.Bytes(strings.ReplaceAll(text, "\x00", "\uFFFD"), limit)
+	return plain.CutBytes(strings.ReplaceAll(text, "\x00", "\uFFFD"), limit)
 }
 
 // answer without secrets, cut where it is too long.
@@ -135,11 +134,11 @@ func (b *bodies) answer(ctx context.Context, text []byte) ([]byte, error) {
 	if err != nil || len(text) <= core.MaxAnswer {
 		return text, err
 	}
-	end := core.MaxAnswer - len(clip.Mark)
-	for end > core.MaxAnswer-utf8.UTFMax-len(clip.Mark) && !utf8.RuneStart(text[end]) {
+	end := core.MaxAnswer - len(plain.CutMark)
+	for end > core.MaxAnswer-utf8.UTFMax-len(plain.CutMark) && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return append(bytes.Clone(text[:end]), clip.Mark...), nil
+	return append(bytes.Clone(text[:end]), plain.CutMark...), nil
 }
 
 // results is how the results of tools that a call has are stored.
@@ -153,13 +152,13 @@ func (b *bodies) results(ctx context.Context, i core.Interaction) ([]byte, error
 	if len(i.Results) == 0 && i.MoreResults == 0 {
 		return b.compress(nil), nil
 	}
-	list := slices.Clone(clip.List(i.Results, core.MaxResults))
+	list := slices.Clone(plain.CutList(i.Results, core.MaxResults))
 	stored := results{list, i.MoreResults + int64(len(i.Results)-len(list))}
 	room := core.MaxResultTexts
 	for n := range list {
 		r := &list[n]
 		for _, name := range []*string{&r.Call, &r.Tool} {
-			clean, err := b.search(ctx, resultWork, []byte(clip.Bytes(*name, 2*maxWord)))
+			clean, err := b.search(ctx, resultWork, []byte(plain.CutBytes(*name, 2*maxWord)))
 			if err != nil {
 				return nil, err
 			}
@@ -177,9 +176,9 @@ func (b *bodies) results(ctx context.Context, i core.Interaction) ([]byte, error
 			return nil, err
 		}
 		if len(searched) > most {
-			text = append(withoutEnd(text, searched, len(searched)-most), clip.Mark...)
+			text = append(withoutEnd(text, searched, len(searched)-most), plain.CutMark...)
 		}
-		r.Text = clip.Bytes(string(text), most)
+		r.Text = plain.CutBytes(string(text), most)
 		room -= len(r.Text)
 	}
 	text, err := json.Marshal(stored)
@@ -219,14 +218,14 @@ func (b *bodies) search(ctx context.Context, work int64, text []byte) ([]byte, e
 	if len(text) == 0 {
 		return nil, nil
 	}
-	var redactor *redact.Redactor
+	var redactor *secrets.Redactor
 	select {
 	case redactor = <-b.redactors:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	if redactor == nil {
-		redactor = redact.New()
+		redactor = secrets.NewRedactor()
 	}
 	defer func() { b.redactors <- redactor }()
 	clean, err := redactor.Redact(ctx, work, text)

@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -84,8 +84,8 @@ func (k Checkpoints) turn(ctx context.Context, what string) (release func(), err
 // boundedList is a list that both engines store.
 func boundedList(list []protocol.FileChange) []protocol.FileChange {
 	bounded, size := make([]protocol.FileChange, 0, min(len(list), protocol.MaxListed)), 0
-	for _, f := range clip.List(list, protocol.MaxListed) {
-		f.Type, f.Path = word(f.Type, maxKind), clip.Bytes(f.Path, maxPath)
+	for _, f := range plain.CutList(list, protocol.MaxListed) {
+		f.Type, f.Path = word(f.Type, maxKind), plain.CutBytes(f.Path, maxPath)
 		if size += len(f.Path); size > protocol.MaxNames {
 			break
 		}

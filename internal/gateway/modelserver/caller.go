@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
@@ -71,7 +71,7 @@ type SuspendedError struct {
 
 // Error implements error.
 func (e *SuspendedError) Error() string {
-	return fmt.Sprintf("spec.suspend of the SupervisorPolicy %s is true", strings.Join(clip.List(e.Policies, 8), ", "))
+	return fmt.Sprintf("spec.suspend of the SupervisorPolicy %s is true", strings.Join(plain.CutList(e.Policies, 8), ", "))
 }
 
 // Authorizer knows callers by their tokens, and what applies to the task that they work on. Its errors are those of package

@@ -34,8 +34,8 @@ var (
 // compressed says whether an encoding is one.
 func compressed(encoding string) bool { return encoding != "" && encoding != "identity" }
 
-// plain makes an answer that a backend has compressed, although it was not asked to, one that can be read. Take has memory taken for that.
-func plain(answer *http.Response, take func(n int64) *failure) (*failure, error) {
+// unencoded makes an answer that a backend has compressed, although it was not asked to, one that can be read. Take has memory taken for that.
+func unencoded(answer *http.Response, take func(n int64) *failure) (*failure, error) {
 	encoding := answer.Header.Get("Content-Encoding")
 	if !compressed(encoding) {
 		return nil, nil

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -54,7 +54,7 @@ func (f *failure) told() map[string]string {
 		told[protocol.DialectsHeader] = strings.Join(f.speaks, ",")
 	}
 	if f.fails {
-		told[protocol.FailsHeader] = url.QueryEscape(clip.Bytes(f.Message, protocol.MaxFails))
+		told[protocol.FailsHeader] = url.QueryEscape(plain.CutBytes(f.Message, protocol.MaxFails))
 	}
 	return told
 }

@@ -175,7 +175,7 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 	case len(c.routes) > 0 && outcome == models.Failed:
 		return elsewhere(fail(http.StatusBadGateway, reasonAvoided, nil, "the backend %q answers with status %d", name, status))
 	}
-	short, err := plain(answer, func(n int64) *failure { return c.always.take(ctx, n) })
+	short, err := unencoded(answer, func(n int64) *failure { return c.always.take(ctx, n) })
 	if short != nil {
 		return short
 	}

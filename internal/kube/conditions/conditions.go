@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // Writer sets conditions of one object at one time.
@@ -31,7 +31,7 @@ const maxMessage = 2000
 // long is cut: it names what people and policies wrote.
 func (w Writer) Set(name string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(w.List, metav1.Condition{
-		Type: name, Status: status, Reason: reason, Message: clip.Bytes(message, maxMessage),
+		Type: name, Status: status, Reason: reason, Message: plain.CutBytes(message, maxMessage),
 		ObservedGeneration: w.Generation, LastTransitionTime: metav1.NewTime(w.Now),
 	})
 }

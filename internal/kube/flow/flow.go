@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flow runs the steps of a reconcile, lets the status be written once, and sends events after that. It is the
-// only place that turns an ending of a step into what the work queue understands.
+// Package flow runs the steps of a reconcile, lets the status be written once, and sends events after that. A step that does not succeed says
+// what kind of ending that is (Ending), and flow turns it into what the work queue understands.
 package flow
 
 import (
@@ -13,8 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
 )
 
 // conflictPause is how long to wait for the event of the write that was in the way, before looking again without it.
@@ -69,9 +67,9 @@ func result(ctx context.Context, err error, recheck time.Duration) (ctrl.Result,
 		log.FromContext(ctx).V(1).Info("Looking again: an object changed meanwhile", "cause", err.Error())
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
 	}
-	e := outcome.Of(err)
+	e := Of(err)
 	switch e.Kind {
-	case outcome.Wait, outcome.Quiet, outcome.Stall:
+	case Wait, Quiet, Stall:
 		log.FromContext(ctx).V(1).Info("Waiting", "reason", e.Reason, "cause", err.Error())
 		return ctrl.Result{RequeueAfter: sooner(e.After, recheck)}, nil
 	default:

@@ -15,8 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
 )
 
 var errBoom = errors.New("boom")
@@ -52,12 +50,12 @@ func TestFinish(t *testing.T) {
 		"the object is gone":                     {writeErr: gone, wantAfter: conflictPause},
 		"a step met a conflict":                  {err: conflict, wantTold: true, wantAfter: conflictPause},
 		"a step failed":                          {err: errBoom, wantTold: true, wantErr: true},
-		"a step waits":                           {err: outcome.Waitf("Later", time.Second, "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Second},
-		"a step waits longer than the decision":  {err: outcome.Waitf("Later", time.Hour, "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
-		"a step stalled: nobody looks again":     {err: outcome.Stallf("Fix", "x"), wantTold: true},
-		"a step stalled: the decision says when": {err: outcome.Stallf("Fix", "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
-		"a retry":                                {err: outcome.Retryf("Broken", "x"), wantTold: true, wantErr: true},
-		"a failed step and a failed write":       {err: outcome.Waitf("Later", time.Second, "x"), writeErr: errBoom, wantErr: true},
+		"a step waits":                           {err: Waitf("Later", time.Second, "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Second},
+		"a step waits longer than the decision":  {err: Waitf("Later", time.Hour, "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
+		"a step stalled: nobody looks again":     {err: Stallf("Fix", "x"), wantTold: true},
+		"a step stalled: the decision says when": {err: Stallf("Fix", "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
+		"a retry":                                {err: Retryf("Broken", "x"), wantTold: true, wantErr: true},
+		"a failed step and a failed write":       {err: Waitf("Later", time.Second, "x"), writeErr: errBoom, wantErr: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +92,7 @@ func TestFreshWaitsForItsOwnWrite(t *testing.T) {
 		t.Errorf("nothing was written, and yet: %v", err)
 	}
 	f.Wrote("uid-1", "10")
-	if err := f.Check(at("9")); outcome.Of(err) == nil || outcome.Of(err).Kind != outcome.Quiet {
+	if err := f.Check(at("9")); Of(err) == nil || Of(err).Kind != Quiet {
 		t.Errorf("an older object passes: %v", err)
 	}
 	if err := f.Check(at("10")); err != nil {
@@ -123,7 +121,7 @@ func TestFreshBacksOff(t *testing.T) {
 	looks := func(stalled time.Duration) int {
 		n := 0
 		for waited := time.Duration(0); waited < stalled; n++ {
-			ending := outcome.Of(f.Check(at("9")))
+			ending := Of(f.Check(at("9")))
 			if ending == nil {
 				t.Fatal("an older object passes")
 			}

@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
 )
 
 const (
@@ -59,7 +57,7 @@ func (f *Fresh) Check(o client.Object) error {
 		pause := min(stalePause<<min(last.looks, 16), longestPause)
 		last.looks++
 		f.last[o.GetUID()] = last
-		return outcome.Quietf(pause, "%s is older in the cache than its last write", client.ObjectKeyFromObject(o))
+		return Quietf(pause, "%s is older in the cache than its last write", client.ObjectKeyFromObject(o))
 	}
 	delete(f.last, o.GetUID())
 	return nil

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // maxNote bounds the note of an Event in bytes: the API server refuses a longer one
@@ -23,5 +23,5 @@ type Recorder struct {
 
 // Eventf sends an Event.
 func (r Recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	r.Inner.Eventf(regarding, related, kind, reason, action, "%s", clip.Bytes(fmt.Sprintf(note, args...), maxNote))
+	r.Inner.Eventf(regarding, related, kind, reason, action, "%s", plain.CutBytes(fmt.Sprintf(note, args...), maxNote))
 }

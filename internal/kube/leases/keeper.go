@@ -22,7 +22,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
-	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
+	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 )
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=tidewaiter-system,resources=leases,verbs=get;list;watch;create;update;delete
@@ -149,7 +149,7 @@ func (k *Keeper) Take(ctx context.Context, f *v1alpha1.Feature, now time.Time) (
 	for _, w := range take {
 		err := k.write(ctx, f, w, s.seen[w.Contract], now)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-			return s, outcome.Quietf(racePause, "another wrote the lock of contract %s first", w.Contract)
+			return s, flow.Quietf(racePause, "another wrote the lock of contract %s first", w.Contract)
 		}
 		if err != nil {
 			return s, fmt.Errorf("take lock of contract %s: %w", w.Contract, err)

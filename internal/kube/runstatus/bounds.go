@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 const (
@@ -25,16 +25,16 @@ const (
 // no report after it. It changes nothing that it is given.
 func Bound(run v1alpha1.RunStatus) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
-	next.Replica, next.LastValidCheckpoint = clip.Runes(next.Replica, maxObject), clip.Runes(next.LastValidCheckpoint, maxObject)
+	next.Replica, next.LastValidCheckpoint = plain.CutRunes(next.Replica, maxObject), plain.CutRunes(next.LastValidCheckpoint, maxObject)
 	if c := next.LastCheckpoint; c != nil {
-		c.Name, c.Reason, c.Message = clip.Runes(c.Name, maxObject), clip.Runes(c.Reason, maxReason), clip.Runes(c.Message, maxMessage)
+		c.Name, c.Reason, c.Message = plain.CutRunes(c.Name, maxObject), plain.CutRunes(c.Reason, maxReason), plain.CutRunes(c.Message, maxMessage)
 	}
 	if b := next.Rollbacks; b != nil {
-		b.Last.Before, b.Last.To, b.Last.Reason = clip.Runes(b.Last.Before, maxObject), clip.Runes(b.Last.To, maxObject), clip.Runes(b.Last.Reason, maxText)
+		b.Last.Before, b.Last.To, b.Last.Reason = plain.CutRunes(b.Last.Before, maxObject), plain.CutRunes(b.Last.To, maxObject), plain.CutRunes(b.Last.Reason, maxText)
 	}
 	boundStatus(&next)
 	if f := next.Final; f != nil {
-		f.Reason, f.Head = clip.Runes(f.Reason, maxName), clip.Runes(f.Head, maxHash)
+		f.Reason, f.Head = plain.CutRunes(f.Reason, maxName), plain.CutRunes(f.Head, maxHash)
 		f.Paths = deliveredPaths(f.Paths)
 	}
 	next.Requests = next.Requests[max(0, len(next.Requests)-maxRequests):]
@@ -45,26 +45,26 @@ func Bound(run v1alpha1.RunStatus) v1alpha1.RunStatus {
 		}
 	}
 	for runSize(next) > maxRunBytes && len(next.Tasks) > 0 {
-		next.Tasks = clip.List(next.Tasks, len(next.Tasks)/2)
+		next.Tasks = plain.CutList(next.Tasks, len(next.Tasks)/2)
 	}
 	return next
 }
 
 func shortenMessages(run *v1alpha1.RunStatus, limit int) {
 	for i := range run.Requests {
-		run.Requests[i].Message = clip.Runes(run.Requests[i].Message, limit)
+		run.Requests[i].Message = plain.CutRunes(run.Requests[i].Message, limit)
 	}
 	for i := range run.Directives {
-		run.Directives[i].Message = clip.Runes(run.Directives[i].Message, limit)
+		run.Directives[i].Message = plain.CutRunes(run.Directives[i].Message, limit)
 	}
 	if run.Fault != nil {
-		run.Fault.Message = clip.Runes(run.Fault.Message, limit)
+		run.Fault.Message = plain.CutRunes(run.Fault.Message, limit)
 	}
 	if run.Final != nil {
-		run.Final.Message = clip.Runes(run.Final.Message, limit)
+		run.Final.Message = plain.CutRunes(run.Final.Message, limit)
 	}
 	if run.Question != nil {
-		run.Question.Text = clip.Runes(run.Question.Text, limit)
+		run.Question.Text = plain.CutRunes(run.Question.Text, limit)
 	}
 }
 

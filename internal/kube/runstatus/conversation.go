@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -92,10 +92,10 @@ func unlessEmpty[T comparable](part T) *T {
 // boundConversation cuts what applyConversation sets to what the API takes.
 func boundConversation(run *v1alpha1.RunStatus) {
 	run.Turn = min(run.Turn, maxNumber)
-	run.Anomalies = clip.List(run.Anomalies, protocol.MaxAnomalies)
+	run.Anomalies = plain.CutList(run.Anomalies, protocol.MaxAnomalies)
 	for i := range run.Anomalies {
 		a := &run.Anomalies[i]
-		a.Message, a.Turn = clip.Runes(a.Message, maxEvidence), min(a.Turn, maxNumber)
+		a.Message, a.Turn = plain.CutRunes(a.Message, maxEvidence), min(a.Turn, maxNumber)
 	}
 	r := run.Report
 	if r == nil {
@@ -103,13 +103,13 @@ func boundConversation(run *v1alpha1.RunStatus) {
 	}
 	r.FixedInTime = min(r.FixedInTime, maxNumber)
 	if a := r.Activity; a != nil {
-		a.Tool, a.Step, a.WaitsFor, a.Iterations = clip.Runes(a.Tool, maxName), clip.Runes(a.Step, maxPlace), clip.Runes(a.WaitsFor, maxPlace), min(a.Iterations, maxNumber)
+		a.Tool, a.Step, a.WaitsFor, a.Iterations = plain.CutRunes(a.Tool, maxName), plain.CutRunes(a.Step, maxPlace), plain.CutRunes(a.WaitsFor, maxPlace), min(a.Iterations, maxNumber)
 	}
 	if t := r.Time; t != nil {
 		t.TurnsSinceProgress, t.ContextTurnsRemaining = min(t.TurnsSinceProgress, maxNumber), min(t.ContextTurnsRemaining, maxNumber)
 	}
 	if e := r.Environment; e != nil {
-		e.Model, e.ContextTokens, e.ContextTokensMax = clip.Runes(e.Model, maxModel), min(e.ContextTokens, maxNumber), min(e.ContextTokensMax, maxNumber)
+		e.Model, e.ContextTokens, e.ContextTokensMax = plain.CutRunes(e.Model, maxModel), min(e.ContextTokens, maxNumber), min(e.ContextTokensMax, maxNumber)
 		e.ToolFailures, e.ToolFailuresInARow = min(e.ToolFailures, maxNumber), min(e.ToolFailuresInARow, maxNumber)
 	}
 }

@@ -6,7 +6,7 @@ package runstatus
 import (
 	"slices"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -15,7 +15,7 @@ import (
 func deliveredPaths(paths []string) []string {
 	room := protocol.MaxDeliveredBytes
 	fit := slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-		if path == "" || len(path) > room || clip.Runes(path, protocol.MaxDeliveredPath) != path || Clean(path, protocol.MaxDeliveredPath) != path {
+		if path == "" || len(path) > room || plain.CutRunes(path, protocol.MaxDeliveredPath) != path || Clean(path, protocol.MaxDeliveredPath) != path {
 			return true
 		}
 		room -= len(path)
@@ -24,5 +24,5 @@ func deliveredPaths(paths []string) []string {
 	if len(fit) == 0 {
 		return nil
 	}
-	return clip.List(fit, protocol.MaxDeliveredPaths)
+	return plain.CutList(fit, protocol.MaxDeliveredPaths)
 }

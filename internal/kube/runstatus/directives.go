@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -54,9 +54,9 @@ func applyDirectives(run *v1alpha1.RunStatus, list []protocol.DirectiveStatus) {
 
 // boundDirectives cuts what applyDirectives sets to what the API takes.
 func boundDirectives(run *v1alpha1.RunStatus) {
-	run.Directives = clip.List(run.Directives, protocol.MaxDirectives)
+	run.Directives = plain.CutList(run.Directives, protocol.MaxDirectives)
 	for i := range run.Directives {
 		d := &run.Directives[i]
-		d.ID, d.Message = clip.Runes(d.ID, maxName), clip.Runes(d.Message, maxEvidence)
+		d.ID, d.Message = plain.CutRunes(d.ID, maxName), plain.CutRunes(d.Message, maxEvidence)
 	}
 }

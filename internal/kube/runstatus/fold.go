@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -185,7 +185,7 @@ func rolledBack(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSp
 		next.Violation++
 	}
 	next.Last = v1alpha1.LastRollback{
-		Time: spec.CapturedAt, Cause: b.Cause, Before: name, To: cmp.Or(b.To, run.LastValidCheckpoint), Reason: clip.Runes(cmp.Or(b.Reason, message), maxText),
+		Time: spec.CapturedAt, Cause: b.Cause, Before: name, To: cmp.Or(b.To, run.LastValidCheckpoint), Reason: plain.CutRunes(cmp.Or(b.Reason, message), maxText),
 	}
 	return &next
 }
@@ -241,5 +241,5 @@ func Clean(text string, limit int) string {
 		}
 		return r
 	}, text)
-	return clip.Runes(text, limit)
+	return plain.CutRunes(text, limit)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -158,43 +158,43 @@ func progress(tasks []protocol.TaskStatus) string {
 // boundStatus cuts what applyStatus sets to what the API takes.
 func boundStatus(run *v1alpha1.RunStatus) {
 	if r := run.Report; r != nil {
-		r.Task, r.Base, r.Head = clip.Runes(r.Task, maxName), clip.Runes(r.Base, maxHash), clip.Runes(r.Head, maxHash)
-		r.Problems, r.Progress = clip.List(r.Problems, maxProblems), clip.Runes(r.Progress, maxName)
+		r.Task, r.Base, r.Head = plain.CutRunes(r.Task, maxName), plain.CutRunes(r.Base, maxHash), plain.CutRunes(r.Head, maxHash)
+		r.Problems, r.Progress = plain.CutList(r.Problems, maxProblems), plain.CutRunes(r.Progress, maxName)
 		if u := r.Unit; u != nil {
-			u.Role, u.Runtime = clip.Runes(u.Role, maxUnit), clip.Runes(u.Runtime, maxUnit)
+			u.Role, u.Runtime = plain.CutRunes(u.Role, maxUnit), plain.CutRunes(u.Runtime, maxUnit)
 		}
 		if l := r.Location; l != nil {
-			l.FilesRead, l.FilesModified, l.Directory = min(l.FilesRead, maxNumber), min(l.FilesModified, maxNumber), clip.Runes(l.Directory, maxPlace)
-			l.Contracts = clip.List(l.Contracts, maxContracts)
+			l.FilesRead, l.FilesModified, l.Directory = min(l.FilesRead, maxNumber), min(l.FilesModified, maxNumber), plain.CutRunes(l.Directory, maxPlace)
+			l.Contracts = plain.CutList(l.Contracts, maxContracts)
 			for i := range l.Contracts {
-				l.Contracts[i] = clip.Runes(l.Contracts[i], maxUnit)
+				l.Contracts[i] = plain.CutRunes(l.Contracts[i], maxUnit)
 			}
 		}
 		for i := range r.Problems {
-			r.Problems[i] = clip.Runes(r.Problems[i], maxText)
+			r.Problems[i] = plain.CutRunes(r.Problems[i], maxText)
 		}
-		r.Unacknowledged = clip.List(r.Unacknowledged, protocol.MaxAcknowledgments)
+		r.Unacknowledged = plain.CutList(r.Unacknowledged, protocol.MaxAcknowledgments)
 		for i := range r.Unacknowledged {
-			r.Unacknowledged[i] = clip.Runes(r.Unacknowledged[i], maxText)
+			r.Unacknowledged[i] = plain.CutRunes(r.Unacknowledged[i], maxText)
 		}
 	}
 	boundConversation(run)
 	boundDirectives(run)
-	run.BudgetWarning = clip.Runes(run.BudgetWarning, maxText)
+	run.BudgetWarning = plain.CutRunes(run.BudgetWarning, maxText)
 	if u := run.Usage; u != nil {
-		u.Cost = clip.Runes(u.Cost, maxCost)
+		u.Cost = plain.CutRunes(u.Cost, maxCost)
 		for _, n := range []*int64{&u.Calls, &u.InputTokens, &u.CachedInputTokens, &u.OutputTokens} {
 			*n = min(*n, maxNumber)
 		}
 	}
-	run.Tasks = clip.List(run.Tasks, maxTasks)
+	run.Tasks = plain.CutList(run.Tasks, maxTasks)
 	for i := range run.Tasks {
-		run.Tasks[i].Name = clip.Runes(run.Tasks[i].Name, maxName)
+		run.Tasks[i].Name = plain.CutRunes(run.Tasks[i].Name, maxName)
 	}
 	if f := run.Fault; f != nil {
-		f.Reason = clip.Runes(f.Reason, maxName)
+		f.Reason = plain.CutRunes(f.Reason, maxName)
 	}
 	if q := run.Question; q != nil {
-		q.ID = clip.Runes(q.ID, maxName)
+		q.ID = plain.CutRunes(q.ID, maxName)
 	}
 }

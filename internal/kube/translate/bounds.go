@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // Bounds of what goes into a status. A status that the API server refuses is never written, and with it nothing that
@@ -42,19 +42,19 @@ const (
 
 // bound cuts a status to what the API server takes, whatever it was made of.
 func bound(s *v1alpha1.FeatureStatus) {
-	s.Branch, s.Head = clip.Runes(s.Branch, maxBranch), clip.Runes(s.Head, maxHash)
-	s.LastCheckpoint, s.LastValidCheckpoint = clip.Runes(s.LastCheckpoint, maxName), clip.Runes(s.LastValidCheckpoint, maxName)
-	s.Locks = clip.List(s.Locks, maxLocks)
+	s.Branch, s.Head = plain.CutRunes(s.Branch, maxBranch), plain.CutRunes(s.Head, maxHash)
+	s.LastCheckpoint, s.LastValidCheckpoint = plain.CutRunes(s.LastCheckpoint, maxName), plain.CutRunes(s.LastValidCheckpoint, maxName)
+	s.Locks = plain.CutList(s.Locks, maxLocks)
 	if j := s.Job; j != nil {
-		j.Name, j.PodName, j.PodUID = clip.Runes(j.Name, maxJob), clip.Runes(j.PodName, maxName), clip.Runes(j.PodUID, maxUID)
+		j.Name, j.PodName, j.PodUID = plain.CutRunes(j.Name, maxJob), plain.CutRunes(j.PodName, maxName), plain.CutRunes(j.PodUID, maxUID)
 	}
 	if p := s.Policy; p != nil {
-		p.Hash, p.Sources = clip.Runes(p.Hash, maxPolicyHash), clipAll(clip.List(p.Sources, maxSources), maxSource)
+		p.Hash, p.Sources = plain.CutRunes(p.Hash, maxPolicyHash), clipAll(plain.CutList(p.Sources, maxSources), maxSource)
 	}
 	boundDeliveries(s)
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
-		c.Reason, c.Message = reason(c.Reason), clip.Bytes(c.Message, maxConditionMessage)
+		c.Reason, c.Message = reason(c.Reason), plain.CutBytes(c.Message, maxConditionMessage)
 	}
 	// The newest results are what somebody waits for.
 	s.ObservedRequests = s.ObservedRequests[max(0, len(s.ObservedRequests)-maxResults):]
@@ -65,7 +65,7 @@ func bound(s *v1alpha1.FeatureStatus) {
 		}
 	}
 	for i := 0; i < len(s.Conditions) && size(s) > maxStatusBytes; i++ {
-		s.Conditions[i].Message = clip.Bytes(s.Conditions[i].Message, shortConditionMessage)
+		s.Conditions[i].Message = plain.CutBytes(s.Conditions[i].Message, shortConditionMessage)
 	}
 	for i := 0; i < len(s.Deliveries) && size(s) > maxStatusBytes; i++ { // how many paths there are stays
 		s.Deliveries[i].Paths = nil
@@ -89,14 +89,14 @@ func reason(text string) string {
 
 func shortenResults(list []v1alpha1.ObservedRequest, limit int) {
 	for i := range list {
-		list[i].Message = clip.Runes(list[i].Message, limit)
+		list[i].Message = plain.CutRunes(list[i].Message, limit)
 	}
 }
 
 func clipAll(list []string, limit int) []string {
 	var short []string
 	for _, text := range list {
-		short = append(short, clip.Runes(text, limit))
+		short = append(short, plain.CutRunes(text, limit))
 	}
 	return short
 }

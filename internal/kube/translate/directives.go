@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -54,7 +54,7 @@ func boundDeliveries(s *v1alpha1.FeatureStatus) {
 	s.Deliveries = s.Deliveries[max(0, len(s.Deliveries)-deliveries.MaxNotices):]
 	for i := range s.Deliveries {
 		d := &s.Deliveries[i]
-		d.Feature, d.Branch, d.Commit, d.Touches = clip.Runes(d.Feature, maxFeature), clip.Runes(d.Branch, maxBranch), clip.Runes(d.Commit, maxHash), clip.Runes(d.Touches, maxTouches)
-		d.Paths = clipAll(clip.List(d.Paths, deliveries.MaxPaths), deliveries.MaxPath)
+		d.Feature, d.Branch, d.Commit, d.Touches = plain.CutRunes(d.Feature, maxFeature), plain.CutRunes(d.Branch, maxBranch), plain.CutRunes(d.Commit, maxHash), plain.CutRunes(d.Touches, maxTouches)
+		d.Paths = clipAll(plain.CutList(d.Paths, deliveries.MaxPaths), deliveries.MaxPath)
 	}
 }

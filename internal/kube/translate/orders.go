@@ -16,9 +16,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -130,7 +130,7 @@ func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt strin
 		return ""
 	}
 	return fmt.Sprintf("The orders for the agent's pod have %d bytes, and there may be %d: shorten the instructions of the tasks, the lists of the plan, or the SupervisorPolicies %s.",
-		len(body), protocol.MaxOrdersBytes, strings.Join(clip.List(effective.Sources, 8), ", "))
+		len(body), protocol.MaxOrdersBytes, strings.Join(plain.CutList(effective.Sources, 8), ", "))
 }
 
 // tooLong says that a text, and so many bytes of ours beside it, do not fit into an argument of a process, or, with a name, into NAME=value.

@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -29,7 +29,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Name:        f.Name,
 		Generation:  f.Generation,
 		Suspend:     f.Spec.Suspend,
-		SuspendedBy: strings.Join(clip.List(effective.SuspendedBy, 8), ", "),
+		SuspendedBy: strings.Join(plain.CutList(effective.SuspendedBy, 8), ", "),
 		Retries:     int(ptr.Deref(f.Spec.Retries, defaultRetries)),
 		Branch:      Branch(f),
 		Ephemeral:   Ephemeral(f),

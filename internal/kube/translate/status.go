@@ -12,8 +12,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 )
@@ -97,7 +97,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	}
 	if j := m.Job; j != nil {
 		s.Job = &v1alpha1.JobStatus{
-			Name: j.Name, Run: apiRun(j.Run), Mode: apiMode(j.Mode), Strategy: apiStrategy(j.Strategy), StrategyReason: clip.Runes(j.StrategyReason, maxStrategyReason), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
+			Name: j.Name, Run: apiRun(j.Run), Mode: apiMode(j.Mode), Strategy: apiStrategy(j.Strategy), StrategyReason: plain.CutRunes(j.StrategyReason, maxStrategyReason), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
 			StartedAt: apiTime(j.StartedAt), WaitingSince: apiTime(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
 			StopRequestedAt: apiTime(j.StopRequestedAt), EndedAt: apiTime(j.EndedAt),
 		}

@@ -23,7 +23,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 )
@@ -318,5 +318,5 @@ func (c *Client) line(pool *x509.CertPool, fresh bool) *http.Client {
 // firstLine is the start of an error page, fit for a log.
 func firstLine(body []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-	return clip.Bytes(line, 200)
+	return plain.CutBytes(line, 200)
 }

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -43,7 +43,7 @@ func (p *Proxy) reject(task string, header http.Header) bool {
 		message = text
 	}
 	select {
-	case p.rejections <- Rejection{Task: task, Message: clip.Bytes(message, protocol.MaxFails)}:
+	case p.rejections <- Rejection{Task: task, Message: plain.CutBytes(message, protocol.MaxFails)}:
 	default: // one is there
 	}
 	return true

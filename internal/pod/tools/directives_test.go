@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 func (d deskStub) Open() []protocol.Directive {

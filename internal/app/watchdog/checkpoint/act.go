@@ -11,9 +11,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 	"github.com/tidewaiter/tidewaiter/internal/pod/tools"
@@ -160,11 +160,11 @@ func (r *recorder) undo(ctx context.Context, i journal.Intent) error {
 
 // withheld says why an intent is not acted on in full, and what those who asked for it are told.
 func (r *recorder) withheld(i journal.Intent, cause error) (journal.Withheld, error) {
-	reason := clip.Bytes(faults.OneLine(cause), maxReason)
+	reason := plain.CutBytes(faults.OneLine(cause), maxReason)
 	held := journal.Withheld{Sequence: i.Sequence, Reason: "the workspace could not be made what it should be: " + reason}
 	for _, a := range i.Answers {
 		a.OK = false
-		a.Message = clip.Bytes(fmt.Sprintf("the workspace could not go back, or not all of it: %s; its state before is checkpoint %s; remove the cause and ask again with a new id",
+		a.Message = plain.CutBytes(fmt.Sprintf("the workspace could not go back, or not all of it: %s; its state before is checkpoint %s; remove the cause and ask again with a new id",
 			reason, naming.Checkpoint(r.Feature, i.Sequence)), faults.MaxMessage)
 		held.Answers = append(held.Answers, a)
 	}

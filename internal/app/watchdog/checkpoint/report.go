@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -65,7 +65,7 @@ func (s *Service) reportOf(o Occasion, j judged, i journal.Intent) protocol.Chec
 	r.Vitals.JudgedKnown, r.Vitals.JudgedFresh = s.Judge.Known()
 	r.Vitals.Changed, r.Vitals.Read, r.Vitals.Files = j.changed, int64(c.Dirty), c.Workspace.Files
 	if !c.Settled {
-		r.UnsettledReason = clip.Bytes(c.Reason, maxReason)
+		r.UnsettledReason = plain.CutBytes(c.Reason, maxReason)
 	}
 	for _, change := range c.Changes {
 		count(&r, change.Kind)
@@ -107,7 +107,7 @@ func rollbackOf(o Occasion, j judged, violates bool) *protocol.RollbackReport {
 	case j.consequence.Restore != supervise.RestoreChosen:
 		return nil
 	case o.Trigger == protocol.TriggerSteering:
-		return &protocol.RollbackReport{Cause: protocol.RollbackBySupervision, To: j.back.to, Reason: clip.Bytes(o.Reason, maxReason)}
+		return &protocol.RollbackReport{Cause: protocol.RollbackBySupervision, To: j.back.to, Reason: plain.CutBytes(o.Reason, maxReason)}
 	}
 	return &protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: j.back.to, Reason: "request " + j.back.request}
 }

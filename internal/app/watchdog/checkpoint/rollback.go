@@ -13,11 +13,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -53,7 +53,7 @@ func (s *Service) RollBack(ctx context.Context, o Occasion, request protocol.Req
 	}
 	if no, is := errors.AsType[*refusal](err); is {
 		s.Log.InfoContext(ctx, "Rollback refused", "request", request.ID, "reason", no.reason)
-		return n, true, s.Reports.Answer(protocol.RequestReport{ID: request.ID, Message: clip.Bytes(no.reason, faults.MaxMessage)})
+		return n, true, s.Reports.Answer(protocol.RequestReport{ID: request.ID, Message: plain.CutBytes(no.reason, faults.MaxMessage)})
 	}
 	return n, false, err
 }
@@ -105,7 +105,7 @@ func (b *rollback) carryOut(ctx context.Context, o Occasion, j judged, reverted 
 		return nil, err
 	}
 	n := b.notice(o.Orders.Feature, *i, j, reverted)
-	i.Answers = []protocol.RequestReport{{ID: b.id, OK: true, Message: clip.Bytes(n.Message, faults.MaxMessage)}}
+	i.Answers = []protocol.RequestReport{{ID: b.id, OK: true, Message: plain.CutBytes(n.Message, faults.MaxMessage)}}
 	if err := b.service.recorder.record(ctx, *i); err != nil {
 		return nil, err
 	}

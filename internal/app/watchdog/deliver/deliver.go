@@ -15,9 +15,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -53,7 +53,7 @@ func (s *Service) Review(ctx context.Context, o protocol.Orders) (supervise.Revi
 		return e, err
 	}
 	if fault := bounds.Check(used(o), o.Policy); fault != nil {
-		e.Reason, e.Objection = fault.Reason, clip.Bytes(fault.Message, faults.MaxMessage)
+		e.Reason, e.Objection = fault.Reason, plain.CutBytes(fault.Message, faults.MaxMessage)
 		return e, nil
 	}
 	j, err := s.judgeHead(ctx, o)
@@ -73,7 +73,7 @@ func (s *Service) Review(ctx context.Context, o protocol.Orders) (supervise.Revi
 	case err != nil || why == "":
 		return e, err
 	case o.Policy.History == policy.HistoryHold:
-		e.Reason, e.Objection = protocol.ReasonHistoryInvalid, clip.Bytes(why+" (delivery.history is Hold)", faults.MaxMessage)
+		e.Reason, e.Objection = protocol.ReasonHistoryInvalid, plain.CutBytes(why+" (delivery.history is Hold)", faults.MaxMessage)
 		return e, nil
 	}
 	e.Squashed = why

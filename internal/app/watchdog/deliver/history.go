@@ -9,9 +9,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -54,7 +54,7 @@ func (s *Service) judgeHistory(ctx context.Context, o protocol.Orders) (string, 
 				return "", err
 			}
 			if j.Verdict != protocol.Valid {
-				return clip.Bytes(fmt.Sprintf("commit %s breaks a rule of the policy in effect now: %s", id.String()[:12], judge.Summary(j)), faults.MaxMessage), nil
+				return plain.CutBytes(fmt.Sprintf("commit %s breaks a rule of the policy in effect now: %s", id.String()[:12], judge.Summary(j)), faults.MaxMessage), nil
 			}
 			if spent += paths + commitCost; spent > maxHistoryPaths {
 				return fmt.Sprintf("it is too long to be judged again: more than %d changed paths up to commit %s", maxHistoryPaths, id.String()[:12]), nil

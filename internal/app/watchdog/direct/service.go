@@ -12,10 +12,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // Journal remembers how far directives are.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // memory is a journal in memory, of an attempt that has begun.

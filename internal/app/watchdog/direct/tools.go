@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // Settle is what the agent says of one by a tool. It may speak of what it was told alone.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -58,7 +58,7 @@ func Of(err error, other string) protocol.Fault {
 	case errors.Is(err, trusted.ErrFenced):
 		reason = protocol.ReasonVolumeFenced
 	}
-	return protocol.Fault{Reason: reason, Message: clip.Bytes(OneLine(err), MaxMessage)}
+	return protocol.Fault{Reason: reason, Message: plain.CutBytes(OneLine(err), MaxMessage)}
 }
 
 // OneLine is the text of an error without line breaks.

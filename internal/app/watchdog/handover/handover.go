@@ -18,8 +18,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/changes"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -194,7 +194,7 @@ func (s *Service) changed(ctx context.Context, e entry) ([]byte, error) {
 		}
 		if err != nil {
 			s.Log.WarnContext(ctx, "The diff of a checkpoint cannot be made", "checkpoint", e.sequence, "error", err.Error())
-			c.Listed, c.Patch, c.Missing = nil, "", "the diff could not be made: "+clip.Bytes(err.Error(), 256)
+			c.Listed, c.Patch, c.Missing = nil, "", "the diff could not be made: "+plain.CutBytes(err.Error(), 256)
 			c = redacted.Document(c) // an error may name files
 		}
 	}

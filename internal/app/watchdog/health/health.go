@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/pod/vitals"
 )
 
@@ -67,7 +67,7 @@ func (h *Health) List() []string {
 	defer h.mu.Unlock()
 	var list []string
 	for _, c := range slices.SortedFunc(maps.Keys(h.problems), cmp.Compare[Component]) {
-		list = append(list, clip.Bytes(string(c)+": "+h.problems[c], maxProblem))
+		list = append(list, plain.CutBytes(string(c)+": "+h.problems[c], maxProblem))
 	}
 	return list
 }

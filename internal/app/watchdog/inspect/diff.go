@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -143,7 +142,7 @@ func findCheckpoint(d trusted.Dir, q protocol.Inquiry) (journal.Intent, against,
 	case len(have) == 0:
 		return journal.Intent{}, before, fmt.Errorf("%w: none was taken yet", errNoCheckpoint)
 	case found == nil:
-		return journal.Intent{}, before, fmt.Errorf("%w: there is no checkpoint %d; there are %s", errNoCheckpoint, missing, clip.Bytes(strings.Join(have, ", "), maxListed))
+		return journal.Intent{}, before, fmt.Errorf("%w: there is no checkpoint %d; there are %s", errNoCheckpoint, missing, plain.CutBytes(strings.Join(have, ", "), maxListed))
 	case q.From != 0:
 		before = first
 	}

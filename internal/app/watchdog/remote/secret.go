@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/egress"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -101,7 +101,7 @@ func (s gitSecret) maySend(r protocol.Repository) error {
 	}
 	listed := "none"
 	if len(hosts) > 0 {
-		listed = clip.Bytes(strings.Join(strings.Fields(*s.hosts), " "), maxListed)
+		listed = plain.CutBytes(strings.Join(strings.Fields(*s.hosts), " "), maxListed)
 	}
 	return &HostError{message: fmt.Sprintf("Secret %q was not sent to %s: its key %q lists the hosts that it may be sent to (%s); add the host there, or name another Secret",
 		r.SecretName, asked, protocol.GitHostsFile, listed)}

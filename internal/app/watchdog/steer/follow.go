@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session"
 )
@@ -72,7 +72,7 @@ func (s *Service) Pulse(p protocol.RunnerPulse) {
 // commands are the processes beside the agent's own, as far as the detectors look at them.
 func commands(told []protocol.RunnerProcess) (list []anomaly.Command) {
 	for _, c := range told[:min(len(told), maxCommands)] {
-		list = append(list, anomaly.Command{Name: clip.Bytes(c.Name, maxCommand), Age: c.Age})
+		list = append(list, anomaly.Command{Name: plain.CutBytes(c.Name, maxCommand), Age: c.Age})
 	}
 	return list
 }

@@ -17,12 +17,12 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // swing the workspace between two trees; the agent asks no model meanwhile.

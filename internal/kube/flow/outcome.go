@@ -1,9 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outcome says how a step of a reconcile ended: not only that it failed, but what kind of ending it is. An
-// ending is found with errors.As, so that wrapping keeps its meaning.
-package outcome
+package flow
 
 import (
 	"errors"

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clip
+package plain
 
 import (
 	"strings"
@@ -13,21 +13,21 @@ import (
 
 func TestClip(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want string }{
-		"bytes: as it is":           {Bytes("äöü", 6), "äöü"},
-		"bytes: at a border":        {Bytes("abcdef", 5), "ab…"},
-		"bytes: inside a character": {Bytes("äöüß", 6), "ä…"},
-		"bytes: no room":            {Bytes("abcdef", 2), ""},
-		"bytes: not UTF-8":          {Bytes("a\xffb", 10), "a\uFFFDb"},
-		"runes: as it is":           {Runes("äöü", 3), "äöü"},
-		"runes: one too many":       {Runes("äöüß", 3), "äö…"},
-		"runes: no room":            {Runes("ab", 0), ""},
-		"runes: one":                {Runes("ab", 1), "…"},
+		"bytes: as it is":           {CutBytes("äöü", 6), "äöü"},
+		"bytes: at a border":        {CutBytes("abcdef", 5), "ab…"},
+		"bytes: inside a character": {CutBytes("äöüß", 6), "ä…"},
+		"bytes: no room":            {CutBytes("abcdef", 2), ""},
+		"bytes: not UTF-8":          {CutBytes("a\xffb", 10), "a\uFFFDb"},
+		"runes: as it is":           {CutRunes("äöü", 3), "äöü"},
+		"runes: one too many":       {CutRunes("äöüß", 3), "äö…"},
+		"runes: no room":            {CutRunes("ab", 0), ""},
+		"runes: one":                {CutRunes("ab", 1), "…"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)
 		}
 	}
-	if got := List([]int{1, 2, 3}, 2); len(got) != 2 {
+	if got := CutList([]int{1, 2, 3}, 2); len(got) != 2 {
 		t.Errorf("list: %v", got)
 	}
 }
@@ -41,16 +41,16 @@ func TestClipKeepsItsWord(t *testing.T) {
 		}
 		limit := rapid.IntRange(0, 64).Draw(t, "limit")
 		valid := strings.ToValidUTF8(text, "\uFFFD")
-		for _, got := range []string{Bytes(text, limit), Runes(text, limit)} {
-			begins := strings.HasSuffix(got, Mark) && strings.HasPrefix(valid, strings.TrimSuffix(got, Mark))
+		for _, got := range []string{CutBytes(text, limit), CutRunes(text, limit)} {
+			begins := strings.HasSuffix(got, CutMark) && strings.HasPrefix(valid, strings.TrimSuffix(got, CutMark))
 			if !utf8.ValidString(got) || got != valid && got != "" && !begins {
 				t.Fatalf("%q of %q", got, valid)
 			}
 		}
-		if n := len(Bytes(text, limit)); n > limit {
+		if n := len(CutBytes(text, limit)); n > limit {
 			t.Fatalf("%d bytes, more than %d", n, limit)
 		}
-		if n := utf8.RuneCountInString(Runes(text, limit)); n > limit {
+		if n := utf8.RuneCountInString(CutRunes(text, limit)); n > limit {
 			t.Fatalf("%d characters, more than %d", n, limit)
 		}
 	})

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package redact
+package secrets
 
 import (
 	"bytes"
@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
 // token looks like one of GitHub's, and is none.
@@ -44,7 +42,7 @@ func TestRedact(t *testing.T) {
 		"no escape":                {`\u`, `\u`},
 		"escaped backslash":        {`C:\\nothing`, `C:\\nothing`},
 	} {
-		got, err := New().Redact(t.Context(), secrets.Budget, []byte(tc.text))
+		got, err := NewRedactor().Redact(t.Context(), Budget, []byte(tc.text))
 		if err != nil || string(got) != tc.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got, tc.want)
 		}
@@ -85,7 +83,7 @@ func TestRedactStreams(t *testing.T) {
 				}
 			}
 			stream.WriteString("data: [DONE]\n\ndata: {\"broken")
-			got, err := New().Redact(t.Context(), secrets.Budget, []byte(stream.String()))
+			got, err := NewRedactor().Redact(t.Context(), Budget, []byte(stream.String()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +114,7 @@ func TestEscapesHideNothing(t *testing.T) {
 		token, "ghp_", "npm_x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jAeUiO", "api_key", "token", "secret", "password", "key", "AKIAQYLPMN5HHHFPZAM2", "kind", "-----BEGIN RSA PRIVATE KEY-----",
 		"<add key=", "curl -H", "x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA", " = ", ":", "'", `"`, ` `, "\n", `\n`, `\\n`, `\r`, `\t`, `\b`, `\f`, `\"`, `\\"`, `\`, `\u0041`, "n", "t", "b",
 	}
-	random, r, found := rand.New(rand.NewPCG(1, 2)), New(), 0
+	random, r, found := rand.New(rand.NewPCG(1, 2)), NewRedactor(), 0
 	for round := range 5000 {
 		var text []byte
 		for range 1 + random.IntN(30) {
@@ -129,13 +127,13 @@ func TestEscapesHideNothing(t *testing.T) {
 		if meant == nil {
 			continue
 		}
-		both, _, _, err := r.scanner.Locate(t.Context(), secrets.Budget, text, meant)
+		both, _, _, err := r.scanner.Locate(t.Context(), Budget, text, meant)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want []secrets.Place
+		var want []Place
 		for _, one := range [][]byte{text, meant} {
-			places, _, _, err := r.scanner.Locate(t.Context(), secrets.Budget, one, nil)
+			places, _, _, err := r.scanner.Locate(t.Context(), Budget, one, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,18 +151,18 @@ func TestEscapesHideNothing(t *testing.T) {
 // TestRedactFindsAll: also more secrets than one search has room for.
 func TestRedactFindsAll(t *testing.T) {
 	var text strings.Builder
-	for i := range 5 * secrets.MaxPlaces {
+	for i := range 5 * MaxPlaces {
 		fmt.Fprintf(&text, "%s%03d\n", token[:len(token)-3], i)
 	}
-	got, err := New().Redact(t.Context(), secrets.Budget, []byte(text.String()))
-	if want := strings.Repeat("[redacted: github-pat]\n", 5*secrets.MaxPlaces); err != nil || string(got) != want {
+	got, err := NewRedactor().Redact(t.Context(), Budget, []byte(text.String()))
+	if want := strings.Repeat("[redacted: github-pat]\n", 5*MaxPlaces); err != nil || string(got) != want {
 		t.Errorf("%v\n%s", err, got)
 	}
 }
 
 // TestRedactIsBounded: what is too hard is an error, and never passes.
 func TestRedactIsBounded(t *testing.T) {
-	if got, err := New().Redact(t.Context(), 10, []byte(strings.Repeat(token+" ", 100))); !errors.Is(err, secrets.ErrTooHard) || got != nil {
+	if got, err := NewRedactor().Redact(t.Context(), 10, []byte(strings.Repeat(token+" ", 100))); !errors.Is(err, ErrTooHard) || got != nil {
 		t.Errorf("%v, %s", err, got)
 	}
 }
@@ -174,15 +172,15 @@ func FuzzRedact(f *testing.F) {
 	f.Add("", "")
 	f.Add("a = '", "'")
 	f.Add(`{"a":"\n`, `\n\\"}`)
-	s := New()
+	s := NewRedactor()
 	f.Fuzz(func(t *testing.T, before, after string) {
 		text := []byte(before + " " + token + " " + after)
-		got, err := s.Redact(t.Context(), secrets.Budget, text)
+		got, err := s.Redact(t.Context(), Budget, text)
 		if err == nil && bytes.Contains(got, []byte(token)) {
 			t.Errorf("%q", got)
 		}
 		text = []byte(before + ` \u0020` + strings.ReplaceAll(token, "_", `\u005f`) + ` ` + after)
-		if got, err = s.Redact(t.Context(), secrets.Budget, text); err == nil && bytes.Contains(got, []byte(token[4:])) {
+		if got, err = s.Redact(t.Context(), Budget, text); err == nil && bytes.Contains(got, []byte(token[4:])) {
 			t.Errorf("%q", got)
 		}
 	})
@@ -195,11 +193,11 @@ func BenchmarkRedact(b *testing.B) {
 		for i := 0; stream.Len() < size; i++ {
 			fmt.Fprintf(&stream, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" word%d\\n\"}}\n\n", i%97)
 		}
-		text, s := []byte(stream.String()), New()
+		text, s := []byte(stream.String()), NewRedactor()
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				if got, err := s.Redact(b.Context(), secrets.Budget, text); err != nil || len(got) != len(text) {
+				if got, err := s.Redact(b.Context(), Budget, text); err != nil || len(got) != len(text) {
 					b.Fatalf("%d bytes, %v", len(got), err)
 				}
 			}

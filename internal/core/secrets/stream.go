@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package redact
+package secrets
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
 // pieces are a text that a stream of events gives in pieces: the strings that stand at the same place of one event after
@@ -99,7 +97,7 @@ func stringsOf(d *jsontext.Decoder, data []byte) (list []stringOf, index string)
 }
 
 // locate gives the places in the stream of a secret of the text: the first has its name, and the others are left out.
-func (p *pieces) locate(l secrets.Place) (places []secrets.Place) {
+func (p *pieces) locate(l Place) (places []Place) {
 	first, _ := slices.BinarySearchFunc(p.parts, l.From, func(part piece, at int) int { return part.begin + part.to - part.from - at - 1 })
 	rule := l.Rule
 	for _, part := range p.parts[first:] {
@@ -108,7 +106,7 @@ func (p *pieces) locate(l secrets.Place) (places []secrets.Place) {
 			break
 		}
 		if from < to {
-			places = append(places, secrets.Place{Rule: rule, From: part.from + from, To: part.from + to})
+			places = append(places, Place{Rule: rule, From: part.from + from, To: part.from + to})
 			rule = ""
 		}
 	}

@@ -1,15 +1,13 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package redact
+package secrets
 
 import (
 	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
 // unescaped is a text in which characters stand for themselves that JSON may write by their numbers, and some writers do: those of Google and of Java
@@ -61,7 +59,7 @@ func unescape(text []byte) *unescaped {
 }
 
 // locate gives the place of a secret in the text as it is written.
-func (u *unescaped) locate(p secrets.Place) secrets.Place {
+func (u *unescaped) locate(p Place) Place {
 	p.From, p.To = u.written(p.From), u.written(p.To)
 	return p
 }

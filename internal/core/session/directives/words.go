@@ -6,7 +6,7 @@ package directives
 import (
 	"fmt"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/spoken"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/spoken"
 )
 
 // Outcome is what an agent says of a directive.

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 const (
@@ -96,7 +96,7 @@ func sentence(line, lead string) (Sentence, bool) {
 	if at < 0 || strings.Trim(line[:at], marks+"0123456789.)") != "" {
 		return Sentence{}, false
 	}
-	said := strings.TrimRight(clip.Bytes(line[at+len(lead):], maxLine), marks)
+	said := strings.TrimRight(plain.CutBytes(line[at+len(lead):], maxLine), marks)
 	subject, rest, ok := strings.Cut(said, ":")
 	subject = strings.Trim(subject, marks+`"<`)
 	if !ok || subject == "" || len(subject) > maxSubject || strings.ContainsFunc(subject, unicode.IsSpace) {
@@ -116,5 +116,5 @@ func (s Sentence) Says(word string) (reason string, is bool) {
 
 // Reason is a text of an agent in one bounded line.
 func Reason(text string) string {
-	return clip.Runes(strings.Join(strings.Fields(clip.Bytes(text, maxLine)), " "), maxReason)
+	return plain.CutRunes(strings.Join(strings.Fields(plain.CutBytes(text, maxLine)), " "), maxReason)
 }

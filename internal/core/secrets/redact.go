@@ -1,8 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact takes secrets out of texts that are stored: what was sent to models and what they answered.
-package redact
+package secrets
 
 import (
 	"bytes"
@@ -10,24 +9,22 @@ import (
 	"context"
 	"slices"
 	"strings"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
 // maxRounds bounds how often a text is searched for what a search before had no room for.
 const maxRounds = 64
 
 // Redactor takes secrets out of texts. It is not for several goroutines, and dear to make.
-type Redactor struct{ scanner *secrets.Scanner }
+type Redactor struct{ scanner *Scanner }
 
-// New makes a Redactor.
-func New() *Redactor { return &Redactor{scanner: secrets.New()} }
+// NewRedactor makes a Redactor.
+func NewRedactor() *Redactor { return &Redactor{scanner: New()} }
 
 // Redact gives a text in which "[redacted: RULE]" stands for each secret; the text itself where it has none. Secrets are also
 // found in strings of JSON, where a character such as a line feed is written as two and another one by its number, and in the events of a stream that
 // gives a string in pieces. It takes work as
-// secrets.Find does, at most the budget; a text that needs more, or that has more secrets than
-// can be told apart, is secrets.ErrTooHard.
+// Find does, at most the budget; a text that needs more, or that has more secrets than
+// can be told apart, is ErrTooHard.
 func (r *Redactor) Redact(ctx context.Context, budget int64, text []byte) ([]byte, error) {
 	for range maxRounds {
 		found, full, err := r.Places(ctx, &budget, text)
@@ -41,12 +38,12 @@ func (r *Redactor) Redact(ctx context.Context, budget int64, text []byte) ([]byt
 			return text, nil
 		}
 	}
-	return nil, secrets.ErrTooHard
+	return nil, ErrTooHard
 }
 
 // Places are where Redact finds secrets in a text, in no order, and where the rest of one stands, without a rule; full, where there
 // may be more of them. What that took is taken from the budget.
-func (r *Redactor) Places(ctx context.Context, budget *int64, text []byte) (found []secrets.Place, full bool, err error) {
+func (r *Redactor) Places(ctx context.Context, budget *int64, text []byte) (found []Place, full bool, err error) {
 	found, full, err = r.inJSON(ctx, budget, text)
 	if err != nil {
 		return nil, false, err
@@ -65,7 +62,7 @@ func (r *Redactor) Places(ctx context.Context, budget *int64, text []byte) (foun
 }
 
 // inJSON are where the secrets of a text are, as it is and in strings of JSON; full, where there may be more.
-func (r *Redactor) inJSON(ctx context.Context, budget *int64, text []byte) (found []secrets.Place, full bool, err error) {
+func (r *Redactor) inJSON(ctx context.Context, budget *int64, text []byte) (found []Place, full bool, err error) {
 	found, full, work, err := r.scanner.Locate(ctx, *budget, text, withoutEscapes(text))
 	*budget -= work
 	u := unescape(text)
@@ -107,8 +104,8 @@ func withoutEscapes(text []byte) []byte {
 }
 
 // Sort places by where they begin; of those that begin at one place, the one that gives its name to all comes first.
-func Sort(places []secrets.Place) {
-	slices.SortFunc(places, func(a, b secrets.Place) int {
+func Sort(places []Place) {
+	slices.SortFunc(places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(b.Rule, a.Rule))
 	})
 }
@@ -118,7 +115,7 @@ func Mark(rule string) string { return "[redacted: " + rule + "]" }
 
 // replace puts marks in the place of secrets, and nothing in that of the rest of one. Of secrets that overlap the first and
 // longest gives its name.
-func replace(text []byte, found []secrets.Place) []byte {
+func replace(text []byte, found []Place) []byte {
 	Sort(found)
 	var clean []byte
 	end := 0

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/spoken"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/spoken"
 )
 
 func subjects(text string, own bool) (list []string) {

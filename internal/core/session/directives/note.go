@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 const (
@@ -149,7 +149,7 @@ func (n *noter) remind(d protocol.Directive) {
 		return
 	}
 	if s := &n.memory[i]; s.Heard && s.Times < maxTold && n.turn-s.Last >= every(d) &&
-		n.say(d.Source, fmt.Sprintf("Directive %s, which you were told in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, clip.Runes(strings.TrimSpace(d.Description), maxAgain))) {
+		n.say(d.Source, fmt.Sprintf("Directive %s, which you were told in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, plain.CutRunes(strings.TrimSpace(d.Description), maxAgain))) {
 		s.Last, s.Times, n.asks = n.turn, s.Times+1, true
 	}
 }
@@ -215,7 +215,7 @@ func Line(d protocol.Directive) string {
 	}
 	line.WriteString(strings.TrimSpace(d.Description))
 	if why := strings.Join(strings.Fields(d.Rationale), " "); why != "" {
-		fmt.Fprintf(&line, " Why: %s", clip.Runes(why, maxWhy))
+		fmt.Fprintf(&line, " Why: %s", plain.CutRunes(why, maxWhy))
 	}
 	if files := Files(d); len(files) > 0 {
 		fmt.Fprintf(&line, " Files: %s", strings.Join(files, ", "))
@@ -230,7 +230,7 @@ func Line(d protocol.Directive) string {
 // Files of a directive, as many and as much of each as an agent is told.
 func Files(d protocol.Directive) (files []string) {
 	for _, f := range d.Files[:min(len(d.Files), maxPaths)] {
-		files = append(files, clip.Runes(f, maxPath))
+		files = append(files, plain.CutRunes(f, maxPath))
 	}
 	return files
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // Tag begins each message, so that agent and people know who speaks.
@@ -77,7 +77,7 @@ func Summary(x conversation.Repeats) string {
 		if t.Times > 1 {
 			times = fmt.Sprintf("%d times", t.Times)
 		}
-		list = append(list, fmt.Sprintf("%s with %q %s, %s", anomaly.Name(t.Call.Name), clip.Runes(t.Call.Arguments.Text, maxArguments), times, came))
+		list = append(list, fmt.Sprintf("%s with %q %s, %s", anomaly.Name(t.Call.Name), plain.CutRunes(t.Call.Arguments.Text, maxArguments), times, came))
 	}
 	if more := len(list) - maxTried; more > 0 {
 		list = append(list[:maxTried], fmt.Sprintf("and %d other calls", more))
@@ -151,7 +151,7 @@ func pace(level anomaly.Level, plan Plan) string {
 		if text = strings.Join(strings.Fields(text), " "); text == "" {
 			return otherwise
 		}
-		return name + " plan of your role: " + strings.TrimRight(clip.Runes(text, maxPlan), ".") + "."
+		return name + " plan of your role: " + strings.TrimRight(plain.CutRunes(text, maxPlan), ".") + "."
 	}
 	switch level {
 	case anomaly.Emergency:

@@ -1,0 +1,56 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// CutMark is the end of a text that was cut.
+const CutMark = "…"
+
+// CutBytes gives at most limit bytes of a text. It never cuts inside a character, and what is not UTF-8 becomes U+FFFD:
+// the API server stores text alone. A limit below the size of CutMark gives an empty text.
+func CutBytes(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	if limit < len(CutMark) {
+		return ""
+	}
+	end := limit - len(CutMark)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + CutMark
+}
+
+// CutRunes gives at most limit characters of a text, by which the API server counts a maxLength. What is not UTF-8 becomes
+// U+FFFD. A limit below 1 gives an empty text.
+func CutRunes(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	if limit < 1 {
+		return ""
+	}
+	// end is where the mark goes once it is known that there is a character too many.
+	count, end := 0, 0
+	for i := range text {
+		if count == limit-1 {
+			end = i
+		}
+		if count == limit {
+			return text[:end] + CutMark
+		}
+		count++
+	}
+	return text
+}
+
+// CutList gives at most limit entries of a list.
+func CutList[E any](list []E, limit int) []E { return list[:min(len(list), max(limit, 0))] }
