@@ -113,6 +113,7 @@ func answer(ctx context.Context, repo *git.Repository, e *workspace.Engine, line
 				return err
 			}
 		}
+		e.Recorded() // as checkpoint.Service does when a checkpoint is done
 		repo.Store().Recent().Clear()
 		debug.FreeOSMemory() // as retain.Service.Tidy does
 	}
