@@ -7,6 +7,7 @@ SHELL := /bin/bash
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 BIN := $(CURDIR)/bin
+export VERSION OUT
 PROGRAMS := manager gateway watchdog runner worker
 GO_SOURCES := $(shell find api cmd controllers internal test -name '*.go' -not -name '*_test.go' 2>/dev/null) go.mod go.sum
 
@@ -57,6 +58,10 @@ $(addprefix $(BIN)/,$(TESTBED)): $(BIN)/%: $(GO_SOURCES)
 .PHONY: images
 images: build $(addprefix $(BIN)/,$(TESTBED)) ## Build the product's image and the testbed's, without Docker, and load them
 	@hack/images.sh $(BIN)
+
+.PHONY: release
+release: ## Make a release in directory OUT: images, install.yaml, SBOMs, provenance and checksums of VERSION, such as 0.1.0
+	@hack/release/release.sh
 
 .PHONY: install
 install: cluster-up images

@@ -12,27 +12,23 @@ if [[ -n ${KUBECONFIG:-} ]]; then
   exit 0
 fi
 
-tag() { sha256sum "$@" hack/images.sh | sha256sum | cut -c1-12; }
-load() { # load REF-FILE NAME IMAGE-OPTIONS…
+tag() { sha256sum "$@" hack/images.sh hack/product.sh | sha256sum | cut -c1-12; }
+load() { # load REF-FILE NAME COMMAND…, which writes an archive to its last argument
   local ref_file=$1 name=$2
   shift 2
   local tar
   tar=$(mktemp --suffix .tar)
-  trap 'rm -f "$tar"' RETURN
-  hack/cluster/run.sh image --name "$name" --output "$tar" "$@"
+  trap 'rm -f "$tar"{,.packages.json}' RETURN
+  "$@" "$tar"
   hack/cluster/run.sh load-image "$tar"
   echo "$name" >"$ref_file"
 }
 
 product=local.test/tidewaiter:$(tag "$bin"/{manager,gateway,watchdog,runner,worker})
-# What git recommends for people (perl scripts, manuals) is not used by the watchdog.
-load "$bin/image.ref" "$product" --packages git,ca-certificates \
-  --without perl,perl-modules-5.36,libperl5.36,liberror-perl,perl-base,libdb5.3,libgdbm6,libgdbm-compat4,debconf,dpkg,tar,git-man,openssl --user 65532:65532 \
-  --file "$bin/manager:/usr/local/bin/manager" --file "$bin/gateway:/usr/local/bin/gateway" \
-  --file "$bin/watchdog:/usr/local/bin/watchdog" --file "$bin/runner:/usr/local/bin/runner" \
-  --file "$bin/worker:/usr/local/bin/worker"
+load "$bin/image.ref" "$product" hack/product.sh "$(go env GOARCH)" "$product" "$bin"
 
 testbed=local.test/tidewaiter-testbed:$(tag "$bin"/{gitserver,mcpagent,modelprovider})
-load "$bin/testbed.ref" "$testbed" --packages bash,dash,coreutils,findutils,sed,grep,git,perl-base,ca-certificates --user 1000:1000 \
+load "$bin/testbed.ref" "$testbed" hack/cluster/run.sh image --name "$testbed" \
+  --packages bash,dash,coreutils,findutils,sed,grep,git,perl-base,ca-certificates --user 1000:1000 \
   --file "$bin/gitserver:/usr/local/bin/gitserver" --file "$bin/mcpagent:/usr/local/bin/mcpagent" \
-  --file "$bin/modelprovider:/usr/local/bin/modelprovider"
+  --file "$bin/modelprovider:/usr/local/bin/modelprovider" --output

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/hack/cluster/internal/cluster"
@@ -205,6 +206,13 @@ func (d driver) image(ctx context.Context, arguments []string) error {
 		if base, err = debian.Layer(ctx, d.layout, packages); err != nil {
 			return err
 		}
+		list, err := os.ReadFile(debian.ListOf(base))
+		if err != nil {
+			return fmt.Errorf("list of packages: %w", err)
+		}
+		if err := os.WriteFile(output+".packages.json", list, 0o644); err != nil {
+			return fmt.Errorf("list of packages: %w", err)
+		}
 	}
 	file, err := os.Create(output)
 	if err != nil {
@@ -224,7 +232,7 @@ func (l *list) Set(value string) error { *l = append(*l, value); return nil }
 
 func parseImage(arguments []string) (spec image.Spec, set debian.Set, output string, err error) {
 	var files, entrypoint, command, env list
-	var packages, without string
+	var packages, without, architecture string
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	flags.StringVar(&spec.Name, "name", "", "name with tag, such as local.test/tidewaiter:dev")
 	flags.StringVar(&packages, "packages", "", "Debian packages, separated by commas; they bring what they depend on")
@@ -235,7 +243,8 @@ func parseImage(arguments []string) (spec image.Spec, set debian.Set, output str
 	flags.Var(&env, "env", "NAME=VALUE, once for each variable")
 	flags.StringVar(&spec.User, "user", "65532:65532", "number of the user, or of user and group")
 	flags.StringVar(&spec.Folder, "workdir", "/", "folder that a container starts in")
-	flags.StringVar(&output, "output", "", "path of the archive")
+	flags.StringVar(&architecture, "arch", runtime.GOARCH, "architecture of the programs, amd64 or arm64")
+	flags.StringVar(&output, "output", "", "path of the archive; the list of its Debian packages goes to PATH.packages.json")
 	fail := func(err error) (image.Spec, debian.Set, string, error) { return image.Spec{}, debian.Set{}, "", err }
 	if err := flags.Parse(arguments); err != nil {
 		return fail(err)
@@ -253,8 +262,8 @@ func parseImage(arguments []string) (spec image.Spec, set debian.Set, output str
 	if packages == "" && len(spec.Files) == 0 {
 		return fail(errors.New("image: it would be empty: give --packages or --file"))
 	}
-	spec.Entrypoint, spec.Command, spec.Env = entrypoint, command, env
-	return spec, debian.Set{Packages: split(packages), Without: split(without)}, output, spec.Validate()
+	spec.Entrypoint, spec.Command, spec.Env, spec.Architecture = entrypoint, command, env, architecture
+	return spec, debian.Set{Packages: split(packages), Without: split(without), Architecture: architecture}, output, spec.Validate()
 }
 
 func split(text string) []string {

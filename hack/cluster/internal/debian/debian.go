@@ -6,11 +6,15 @@ package debian
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -86,8 +90,9 @@ func Install(ctx context.Context, packages []string) error {
 // Update fetches the lists of packages.
 func Update(ctx context.Context) error { return apt(ctx, "update") }
 
-// Download puts the packages and all that they depend on into a folder, as if nothing were installed.
-func Download(ctx context.Context, folder string, packages []string) ([]string, error) {
+// Download puts the packages and all that they depend on into a folder, as if nothing were installed. An architecture that is not empty is another one
+// than this machine's; its lists are fetched into the folder, too.
+func Download(ctx context.Context, folder, architecture string, packages []string) ([]string, error) {
 	if err := os.MkdirAll(filepath.Join(folder, "partial"), 0o755); err != nil {
 		return nil, fmt.Errorf("folder of packages: %w", err)
 	}
@@ -95,17 +100,26 @@ func Download(ctx context.Context, folder string, packages []string) ([]string, 
 	if err := os.WriteFile(nothing, nil, 0o644); err != nil {
 		return nil, fmt.Errorf("empty status: %w", err)
 	}
-	arguments := append([]string{
+	options := []string{
 		"-o", "Dir::State::status=" + nothing,
 		"-o", "Dir::Cache::archives=" + folder,
 		"-o", "Debug::NoLocking=1", // nothing of the machine's is changed
 		"-o", "APT::Sandbox::User=root",
-		"install", "--yes", "--no-install-recommends", "--download-only",
-	}, packages...)
-	err := apt(ctx, arguments...)
-	if err != nil {
+	}
+	update := []string{"update"}
+	if architecture != "" {
+		lists := filepath.Join(folder, "lists")
+		if err := os.MkdirAll(filepath.Join(lists, "partial"), 0o755); err != nil {
+			return nil, fmt.Errorf("folder of lists: %w", err)
+		}
+		options = append(options, "-o", "APT::Architecture="+architecture, "-o", "APT::Architectures::="+architecture, "-o", "Dir::State::lists="+lists,
+			"-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
+		update = append(slices.Clone(options), update...)
+	}
+	arguments := slices.Concat(options, []string{"install", "--yes", "--no-install-recommends", "--download-only"}, packages)
+	if architecture != "" || apt(ctx, arguments...) != nil {
 		// The lists may be missing or older than the archive.
-		if err := errors.Join(Update(ctx), apt(ctx, arguments...)); err != nil {
+		if err := errors.Join(apt(ctx, update...), apt(ctx, arguments...)); err != nil {
 			return nil, err
 		}
 	}
@@ -132,6 +146,26 @@ type Set struct {
 	Packages []string
 	// Without are packages that are left out although others depend on them.
 	Without []string
+	// Architecture as Debian names it, which is as Go does for amd64 and arm64; that of this machine where it is empty.
+	Architecture string
+}
+
+// Package is one that a layer has.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Architecture is "all" where the package has no programs.
+	Architecture string `json:"architecture"`
+	// SHA256 of the package's file, in hexadecimal digits.
+	SHA256 string `json:"sha256"`
+}
+
+// foreign is the architecture of the set where it is another one than this machine's.
+func (s Set) foreign() string {
+	if s.Architecture == runtime.GOARCH {
+		return ""
+	}
+	return s.Architecture
 }
 
 // path is where the set's layer is kept, whatever the order its packages are named in.
@@ -139,6 +173,9 @@ func (s Set) path(layout place.Layout) string {
 	name := layerFormat + "-" + joined(s.Packages)
 	if len(s.Without) > 0 {
 		name += "-without-" + joined(s.Without)
+	}
+	if s.foreign() != "" {
+		name += "-" + s.Architecture
 	}
 	return filepath.Join(layout.Layers(), name+".tar")
 }
@@ -153,16 +190,21 @@ func (s Set) validate() error {
 			return fmt.Errorf("--packages, --without: %q is not the name of a Debian package", name)
 		}
 	}
+	if !slices.Contains([]string{"", "amd64", "arm64"}, s.Architecture) {
+		return fmt.Errorf("--arch %q: only amd64 and arm64 are known", s.Architecture)
+	}
 	return nil
 }
 
-// Layer makes an image layer of packages, unless there is one, and returns its path.
+// Layer makes an image layer of packages, unless there is one, and returns its path. Which packages it has is said in ListOf(path).
 func Layer(ctx context.Context, layout place.Layout, set Set) (string, error) {
 	if err := set.validate(); err != nil {
 		return "", err
 	}
 	path := set.path(layout)
-	if _, err := os.Stat(path); err == nil {
+	_, err := os.Stat(path)
+	_, listErr := os.Stat(ListOf(path))
+	if err == nil && listErr == nil {
 		return path, nil
 	}
 	work, err := os.MkdirTemp(layout.Layers(), "download-")
@@ -170,7 +212,7 @@ func Layer(ctx context.Context, layout place.Layout, set Set) (string, error) {
 		return "", fmt.Errorf("folder of packages: %w", err)
 	}
 	defer os.RemoveAll(work) //nolint:errcheck // best effort; it is in a cache
-	archives, err := Download(ctx, work, set.Packages)
+	archives, err := Download(ctx, work, set.foreign(), set.Packages)
 	if err != nil {
 		return "", err
 	}
@@ -182,5 +224,34 @@ func Layer(ctx context.Context, layout place.Layout, set Set) (string, error) {
 	if err := writeLayer(ctx, partial, archives); err != nil {
 		return "", err
 	}
+	if err := writeList(ListOf(path), archives); err != nil {
+		return "", err
+	}
 	return path, os.Rename(partial, path)
+}
+
+// ListOf is the path of the list of a layer's packages, as JSON.
+func ListOf(layer string) string { return strings.TrimSuffix(layer, ".tar") + ".packages.json" }
+
+// writeList writes which packages a layer is made of, by the names of their files and what is in them.
+func writeList(to string, archives []string) error {
+	packages := make([]Package, 0, len(archives))
+	for _, archive := range archives {
+		content, err := os.ReadFile(archive)
+		if err != nil {
+			return fmt.Errorf("list of packages: %w", err)
+		}
+		parts := strings.Split(strings.TrimSuffix(filepath.Base(archive), ".deb"), "_")
+		if len(parts) != 3 {
+			return fmt.Errorf("list of packages: %s is not NAME_VERSION_ARCHITECTURE.deb", filepath.Base(archive))
+		}
+		sum := sha256.Sum256(content)
+		version := strings.ReplaceAll(parts[1], "%3a", ":") // the epoch's colon, as apt writes it in a name
+		packages = append(packages, Package{Name: parts[0], Version: version, Architecture: parts[2], SHA256: hex.EncodeToString(sum[:])})
+	}
+	text, err := json.MarshalIndent(packages, "", "  ")
+	if err != nil {
+		return fmt.Errorf("list of packages: %w", err)
+	}
+	return os.WriteFile(to, append(text, '\n'), 0o644)
 }

@@ -16,7 +16,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +85,7 @@ func describe(spec Spec, layers []blob) (config, manifest blob, err error) {
 		descriptors = append(descriptors, layer.describe(typeLayer))
 	}
 	config, err = jsonBlob(map[string]any{
-		"architecture": runtime.GOARCH,
+		"architecture": spec.architecture(),
 		"os":           "linux",
 		"config": map[string]any{
 			"User": spec.User, "Env": environment(spec), "Entrypoint": spec.Entrypoint, "Cmd": spec.Command, "WorkingDir": spec.Folder,
@@ -119,10 +118,11 @@ func writeArchive(out io.Writer, name string, manifest blob, others []blob) erro
 		return fmt.Errorf("index: %w", err)
 	}
 	archive := tar.NewWriter(out)
-	for name, content := range map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`), "index.json": index} {
-		if err := writeEntry(archive, name, bytesBlob(content)); err != nil {
-			return err
-		}
+	if err := writeEntry(archive, "oci-layout", bytesBlob([]byte(`{"imageLayoutVersion":"1.0.0"}`))); err != nil {
+		return err
+	}
+	if err := writeEntry(archive, "index.json", bytesBlob(index)); err != nil {
+		return err
 	}
 	written := map[string]bool{}
 	for _, b := range append(others, manifest) {

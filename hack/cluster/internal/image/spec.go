@@ -6,9 +6,11 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -27,7 +29,12 @@ type Spec struct {
 	Env []string
 	// Folder that a container starts in.
 	Folder string
+	// Architecture of the programs, as Go names it; that of this machine where it is empty.
+	Architecture string
 }
+
+// architecture of the image, as Go names it.
+func (s Spec) architecture() string { return cmp.Or(s.Architecture, runtime.GOARCH) }
 
 // File is one file of the machine that becomes part of an image, or a folder with all that is in it.
 type File struct {

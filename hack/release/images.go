@@ -1,0 +1,264 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Annotations of an index: the version, and containerd's for the full name.
+const (
+	annotationVersion = "org.opencontainers.image.ref.name"
+	annotationName    = "io.containerd.image.name"
+)
+
+// writeLayout writes an OCI layout with one image for all architectures, and returns its digest.
+func writeLayout(dir, version string, built []build) (string, error) {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, b := range built {
+		image, err := imageOf(b)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", b.architecture, err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
+			MediaType: types.OCIManifestSchema1, Platform: &v1.Platform{OS: "linux", Architecture: b.architecture},
+		}})
+	}
+	path, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return "", err
+	}
+	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{annotationVersion: version})); err != nil {
+		return "", err
+	}
+	digest, err := index.Digest()
+	return digest.String(), err
+}
+
+// imageOf is the image that was built for one architecture, with its layers compressed.
+func imageOf(b build) (v1.Image, error) {
+	unpacked, err := os.MkdirTemp("", "release-image-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(unpacked) //nolint:errcheck // a temporary directory
+	if err := unpack(b.image, unpacked); err != nil {
+		return nil, err
+	}
+	index, err := layout.ImageIndexFromPath(unpacked)
+	if err != nil {
+		return nil, err
+	}
+	list, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Manifests) != 1 {
+		return nil, fmt.Errorf("%s has %d images, and one is wanted", b.image, len(list.Manifests))
+	}
+	built, err := index.Image(list.Manifests[0].Digest)
+	if err != nil {
+		return nil, err
+	}
+	config, err := built.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	if config.Architecture != b.architecture {
+		return nil, fmt.Errorf("%s is for %s", b.image, config.Architecture)
+	}
+	layers, err := built.Layers()
+	if err != nil {
+		return nil, err
+	}
+	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		&v1.ConfigFile{Architecture: config.Architecture, OS: config.OS, Config: config.Config, RootFS: v1.RootFS{Type: "layers"}})
+	for _, l := range layers {
+		if err != nil {
+			return nil, err
+		}
+		var compressed v1.Layer
+		if compressed, err = compress(l); err == nil {
+			image, err = mutate.AppendLayers(image, compressed)
+		}
+	}
+	return image, err
+}
+
+// compress reads a layer into memory and compresses it: its file is gone when the image is written.
+func compress(l v1.Layer) (v1.Layer, error) {
+	content, err := l.Uncompressed()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close() //nolint:errcheck // only read
+	return tarball.LayerFromReader(content, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(6))
+}
+
+// unpack an OCI archive.
+func unpack(archive, dir string) error {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // only a directory
+	for in := tar.NewReader(file); ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", archive, err)
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		if err := root.MkdirAll(filepath.Dir(header.Name), 0o755); err != nil {
+			return err
+		}
+		out, err := root.Create(header.Name)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, in)
+		if err := errors.Join(err, out.Close()); err != nil {
+			return fmt.Errorf("%s: %w", header.Name, err)
+		}
+	}
+}
+
+// indexOf is the image of a release, for all architectures, and its version.
+func indexOf(dir string) (index v1.ImageIndex, digest v1.Hash, version string, err error) {
+	path, err := layout.FromPath(filepath.Join(dir, imagesDir, product))
+	if err != nil {
+		return nil, v1.Hash{}, "", fmt.Errorf("%s is not a release directory: %w", dir, err)
+	}
+	all, err := path.ImageIndex()
+	if err != nil {
+		return nil, v1.Hash{}, "", err
+	}
+	list, err := all.IndexManifest()
+	if err != nil {
+		return nil, v1.Hash{}, "", err
+	}
+	if len(list.Manifests) != 1 {
+		return nil, v1.Hash{}, "", fmt.Errorf("%s has %d images, and one is wanted", dir, len(list.Manifests))
+	}
+	d := list.Manifests[0]
+	index, err = all.ImageIndex(d.Digest)
+	return index, d.Digest, d.Annotations[annotationVersion], err
+}
+
+// archive writes the image of a release as one file, which `ctr images import` and what is built on it take. It has the names by which install.yaml
+// asks for it.
+func archive(dir, to string) error {
+	_, digest, version, err := indexOf(dir)
+	if err != nil {
+		return err
+	}
+	layoutDir := filepath.Join(dir, imagesDir, product)
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(out)
+	write := func(name string, size int64, content io.Reader) error {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: size, ModTime: time.Unix(0, 0)}); err != nil {
+			return err
+		}
+		_, err := io.Copy(w, content)
+		return err
+	}
+	err = filepath.WalkDir(layoutDir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(layoutDir, path)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err == nil && relative == "index.json" {
+			content, err = withNames(content, "docker.io/library/"+product+":"+version, "docker.io/library/"+product+"@"+digest.String())
+		}
+		if err != nil {
+			return err
+		}
+		return write(relative, int64(len(content)), bytes.NewReader(content))
+	})
+	return errors.Join(err, w.Close(), out.Close())
+}
+
+// withNames gives the one image of an index each of the names.
+func withNames(index []byte, names ...string) ([]byte, error) {
+	var list v1.IndexManifest
+	if err := json.Unmarshal(index, &list); err != nil {
+		return nil, err
+	}
+	image := list.Manifests[0]
+	list.Manifests = nil
+	for _, n := range names {
+		d := image
+		d.Annotations = map[string]string{annotationName: n}
+		list.Manifests = append(list.Manifests, d)
+	}
+	return json.Marshal(list)
+}
+
+// push brings the image of a release to a registry, under its version, and writes the manifest that asks for it there. Credentials are those of
+// `docker login`.
+func push(ctx context.Context, dir, repository string) error {
+	index, digest, version, err := indexOf(dir)
+	if err != nil {
+		return err
+	}
+	to, err := name.NewTag(repository+":"+version, name.StrictValidation)
+	if err != nil {
+		return fmt.Errorf("REPOSITORY %q: give a registry and a path without a tag, such as registry.example.com/team/tidewaiter: %w", repository, err)
+	}
+	if err := remote.WriteIndex(to, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("push to %s: %w", to, err)
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	image := repository + ":" + version + "@" + digest.String()
+	manifest = []byte(strings.ReplaceAll(string(manifest), product+":"+version+"@"+digest.String(), image))
+	if err := os.MkdirAll(filepath.Join(dir, pushedDir), 0o755); err != nil {
+		return err
+	}
+	installed := filepath.Join(dir, pushedDir, manifestFile)
+	if err := os.WriteFile(installed, manifest, 0o644); err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	_, err = fmt.Printf("Pushed %s\nInstall it: kubectl apply --server-side -f %s\n", image, installed)
+	return err
+}

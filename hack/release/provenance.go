@@ -1,0 +1,96 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Types of an in-toto statement with SLSA provenance: https://slsa.dev/spec/v1.0/provenance.
+const (
+	statementType  = "https://in-toto.io/Statement/v1"
+	provenanceType = "https://slsa.dev/provenance/v1"
+	buildType      = "https://tidewaiter.dev/release/v1"
+	builder        = "https://tidewaiter.dev/hack/release"
+)
+
+type resource struct {
+	Name   string            `json:"name,omitempty"`
+	URI    string            `json:"uri,omitempty"`
+	Digest map[string]string `json:"digest,omitempty"`
+}
+
+type statement struct {
+	Type          string     `json:"_type"`
+	Subject       []resource `json:"subject"`
+	PredicateType string     `json:"predicateType"`
+	Predicate     predicate  `json:"predicate"`
+}
+
+type predicate struct {
+	BuildDefinition struct {
+		BuildType            string         `json:"buildType"`
+		ExternalParameters   map[string]any `json:"externalParameters"`
+		ResolvedDependencies []resource     `json:"resolvedDependencies"`
+	} `json:"buildDefinition"`
+	RunDetails struct {
+		Builder struct {
+			ID string `json:"id"`
+		} `json:"builder"`
+	} `json:"runDetails"`
+}
+
+// writeProvenance says what the release was made of: the commit, the Go that built it, and the Debian packages. It is signed when it is pushed, where
+// that is wanted.
+func (r release) writeProvenance(image string, built []build) error {
+	s := statement{Type: statementType, PredicateType: provenanceType, Subject: []resource{{Name: product, Digest: digestOf(image)}}}
+	sum, err := sumOf(filepath.Join(r.out, manifestFile))
+	if err != nil {
+		return err
+	}
+	s.Subject = append(s.Subject, resource{Name: manifestFile, Digest: map[string]string{"sha256": sum}})
+	definition := &s.Predicate.BuildDefinition
+	definition.BuildType = buildType
+	definition.ExternalParameters = map[string]any{"version": r.version, "changedFromCommit": r.changed}
+	definition.ResolvedDependencies = []resource{{Name: "source", Digest: map[string]string{"gitCommit": r.commit}}}
+	s.Predicate.RunDetails.Builder.ID = builder
+	for _, b := range built {
+		for _, program := range b.programs {
+			sum, err := sumOf(program)
+			if err != nil {
+				return err
+			}
+			s.Subject = append(s.Subject, resource{Name: filepath.Base(program) + "-linux-" + b.architecture, Digest: map[string]string{"sha256": sum}})
+		}
+		info, err := buildinfo.ReadFile(b.programs[0])
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.programs[0], err)
+		}
+		definition.ExternalParameters["go"] = strings.TrimPrefix(info.GoVersion, "go")
+		packages, err := packagesOf(b)
+		if err != nil {
+			return err
+		}
+		for _, p := range packages {
+			definition.ResolvedDependencies = append(definition.ResolvedDependencies, resource{
+				Name: fmt.Sprintf("%s_%s_%s.deb", p.Name, p.Version, p.Architecture), Digest: map[string]string{"sha256": p.SHA256},
+			})
+		}
+	}
+	content, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, provenanceFile), append(content, '\n'), 0o644)
+}
+
+func digestOf(image string) map[string]string {
+	algorithm, value, _ := strings.Cut(image, ":")
+	return map[string]string{algorithm: value}
+}

@@ -1,0 +1,249 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+const committed = "image: tidewaiter:0.1.0\nargs: [--image=tidewaiter:0.1.0]\n"
+
+// built is a work directory as release.sh leaves it; this test's own program stands for those of the product.
+func built(t *testing.T, architectures ...string) release {
+	t.Helper()
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	must(err)
+	program, err := os.ReadFile(self)
+	must(err)
+	r := release{
+		version: "1.2.3", commit: "abc", manifest: filepath.Join(dir, "install.yaml"), work: filepath.Join(dir, "work"), out: filepath.Join(dir, "out"),
+	}
+	must(os.WriteFile(r.manifest, []byte(committed), 0o600))
+	for _, a := range architectures {
+		folder := filepath.Join(r.work, a)
+		must(os.MkdirAll(folder, 0o755))
+		must(os.WriteFile(filepath.Join(folder, "manager"), program, 0o755))
+		must(os.WriteFile(filepath.Join(folder, "image.tar"), imageArchive(t, a), 0o600))
+		must(os.WriteFile(filepath.Join(folder, "image.tar.packages.json"), []byte(`[{"name":"git","version":"1:2.39.5-0+deb12u2","architecture":"`+a+`","sha256":"00ff"}]`), 0o600))
+	}
+	return r
+}
+
+// imageArchive is an OCI archive with one image of one layer that is not compressed.
+func imageArchive(t *testing.T, architecture string) []byte {
+	t.Helper()
+	layer, err := tarball.LayerFromReader(strings.NewReader(strings.Repeat(architecture, 1000)), tarball.WithMediaType(types.OCIUncompressedLayer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: architecture, OS: "linux", Config: v1.Config{User: "65532:65532"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image, err = mutate.AppendLayers(image, layer); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := layout.Write(dir, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: image})); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := errors.Join(w.AddFS(os.DirFS(dir)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// files of a directory, by path.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(dir, path))
+		all[path] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestAssemble: two releases of the same build are the same bytes, and each says what is in it.
+func TestAssemble(t *testing.T) {
+	first, second := built(t, "amd64", "arm64"), built(t, "amd64", "arm64")
+	for _, r := range []release{first, second} {
+		if err := r.assemble(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := files(t, first.out), files(t, second.out)
+	for path, content := range a {
+		if b[path] != content {
+			t.Errorf("%s differs from one release to the other", path)
+		}
+		if path != sumsFile && !strings.Contains(a[sumsFile], "  "+path+"\n") {
+			t.Errorf("%s has no checksum of %s", sumsFile, path)
+		}
+	}
+	if len(a) != len(b) {
+		t.Errorf("%d files and %d", len(a), len(b))
+	}
+	index, digest, version, err := indexOf(first.out)
+	if err != nil || version != "1.2.3" {
+		t.Fatalf("version %q, %v", version, err)
+	}
+	if want := "tidewaiter:1.2.3@" + digest.String(); strings.Count(a[manifestFile], want) != 2 {
+		t.Errorf("the manifest does not name %s:\n%s", want, a[manifestFile])
+	}
+	list, err := index.IndexManifest()
+	if err != nil || len(list.Manifests) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for i, architecture := range []string{"amd64", "arm64"} {
+		image, err := index.Image(list.Manifests[i].Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil || config.Architecture != architecture || list.Manifests[i].Platform.Architecture != architecture || config.Config.User != "65532:65532" {
+			t.Errorf("image %d is %+v, %v", i, config, err)
+		}
+		layers, err := image.Layers()
+		if err != nil || len(layers) != 1 {
+			t.Fatalf("%d layers, %v", len(layers), err)
+		}
+		content, err := layers[0].Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(content); err != nil || string(text) != strings.Repeat(architecture, 1000) {
+			t.Errorf("the layer of %s is another one: %v", architecture, err)
+		}
+	}
+	for path, want := range map[string]string{
+		"sbom/manager-linux-arm64.cdx.json": `"pkg:golang/github.com/google/go-containerregistry@`,
+		"sbom/image-linux-amd64.cdx.json":   `"pkg:deb/debian/git@1:2.39.5-0%2Bdeb12u2?arch=amd64"`,
+		provenanceFile:                      `"gitCommit": "abc"`,
+	} {
+		if !json.Valid([]byte(a[path])) || !strings.Contains(a[path], want) {
+			t.Errorf("%s does not say %s", path, want)
+		}
+	}
+}
+
+func TestAssembleRefuses(t *testing.T) {
+	for what, test := range map[string]struct {
+		change func(*release)
+		want   string
+	}{
+		"a version with a v":    {func(r *release) { r.version = "v1.2.3" }, "VERSION"},
+		"a directory in use":    {func(r *release) { r.out = r.work }, "exists already"},
+		"no commit":             {func(r *release) { r.commit = "" }, "--commit"},
+		"a manifest without it": {func(r *release) { r.manifest = filepath.Join(r.work, "amd64", "image.tar.packages.json") }, "names no image"},
+		"the wrong architecture": {func(r *release) {
+			_ = os.Rename(filepath.Join(r.work, "amd64"), filepath.Join(r.work, "arm64"))
+		}, "is for amd64"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := built(t, "amd64")
+			test.change(&r)
+			if err := r.assemble(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestPush brings a release to a registry: what is there has the digest that the manifest asks for.
+func TestPush(t *testing.T) {
+	server := httptest.NewServer(registry.New())
+	defer server.Close()
+	repository := strings.TrimPrefix(server.URL, "http://") + "/team/tidewaiter"
+	r := built(t, "amd64", "arm64")
+	if err := r.assemble(); err != nil {
+		t.Fatal(err)
+	}
+	if err := push(t.Context(), r.out, repository+":1.2.3"); err == nil || !strings.Contains(err.Error(), "without a tag") {
+		t.Errorf("a tag: %v", err)
+	}
+	if err := push(t.Context(), r.out, repository); err != nil {
+		t.Fatal(err)
+	}
+	manifest := files(t, r.out)[pushedDir+"/"+manifestFile]
+	_, digest, _, err := indexOf(r.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := repository + ":1.2.3@" + digest.String(); strings.Count(manifest, want) != 2 {
+		t.Errorf("the manifest does not name %s:\n%s", want, manifest)
+	}
+	for _, asked := range []string{repository + ":1.2.3", repository + "@" + digest.String()} {
+		reference, err := name.ParseReference(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := remote.Get(reference)
+		if err != nil || got.Digest != digest {
+			t.Errorf("%s is %v, %v", asked, got, err)
+		}
+	}
+}
+
+// TestArchive: one file has the image, by both names that a manifest asks for.
+func TestArchive(t *testing.T) {
+	r := built(t, "amd64")
+	if err := r.assemble(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "image.tar")
+	if err := archive(r.out, file); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := unpack(file, dir); err != nil {
+		t.Fatal(err)
+	}
+	index := files(t, dir)["index.json"]
+	_, digest, _, err := indexOf(r.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"docker.io/library/tidewaiter:1.2.3"`, `"docker.io/library/tidewaiter@` + digest.String() + `"`} {
+		if !strings.Contains(index, want) {
+			t.Errorf("the archive has no name %s: %s", want, index)
+		}
+	}
+}
