@@ -39,6 +39,7 @@ unit() {
   hack/postgres.sh down
   trap - EXIT
   run "tests of the local cluster's driver" -C hack/cluster ./...
+  run "tests of what makes releases" -C hack/release ./...
   run "alert rules, with Prometheus' own parser and engine" -C hack/tools/prometheus ./...
   TIDEWAITER_CLIENTS=$(hack/clients.sh)
   export TIDEWAITER_CLIENTS
@@ -136,7 +137,7 @@ e2e() {
   trap - EXIT
   # The last one, because it removes Tidewaiter. A cluster of KUBECONFIG may have Features that are no test's.
   if [[ -z ${KUBECONFIG:-} ]]; then
-    run "removal from the cluster" -count 1 ./test/undeploy
+    run "removal from the cluster, and installation from a release" -count 1 -timeout 20m ./test/undeploy
   fi
 }
 

@@ -19,6 +19,7 @@ make --no-print-directory generate
 go mod tidy
 (cd hack/tools && go mod tidy)
 (cd hack/tools/golangci-lint && go mod tidy)
+(cd hack/release && go mod tidy)
 (cd hack/tools/prometheus && go mod tidy)
 (cd test/sdk && go mod tidy)
 if [[ $before != "$(state)" ]]; then
@@ -29,6 +30,7 @@ fi
 
 step "vet"
 go vet ./...
+go vet -C hack/release ./...
 go vet -C test/sdk ./...
 step "architecture"
 go test -count 1 ./internal/arch

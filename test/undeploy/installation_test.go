@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package undeploy tests that Tidewaiter can be removed from a cluster, and is there again after that.
+// Package undeploy tests that Tidewaiter can be removed from a cluster, and installed again from a release.
 package undeploy
 
 import (
@@ -28,9 +28,15 @@ const (
 	limit = 8 * time.Minute
 )
 
-// TestUndeployEndsWhatRuns: `make undeploy` ends the agents that work, in order, and leaves nothing behind: neither a kind nor a namespace waits for
+// TestInstallation removes Tidewaiter from the cluster of the tests, and installs it again from a release. The order counts.
+func TestInstallation(t *testing.T) {
+	t.Run("UndeployEndsWhatRuns", undeployEndsWhatRuns)
+	t.Run("Release", release)
+}
+
+// undeployEndsWhatRuns: `make undeploy` ends the agents that work, in order, and leaves nothing behind: neither a kind nor a namespace waits for
 // a controller that is gone.
-func TestUndeployEndsWhatRuns(t *testing.T) {
+func undeployEndsWhatRuns(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	k8s, err := cluster.Connect(os.Getenv("TIDEWAITER_KUBECONFIG"), os.Getenv("TIDEWAITER_TESTBED"))
@@ -77,6 +83,19 @@ func TestUndeployEndsWhatRuns(t *testing.T) {
 // running makes a Feature and waits until its agent works.
 func running(ctx context.Context, t *testing.T, k8s *cluster.Cluster) {
 	t.Helper()
+	apply(ctx, t, k8s, "echo half > page.html; while :; do sleep 1; done")
+	err := cluster.Until(ctx, "the agent to work", func(ctx context.Context) (bool, error) {
+		f, err := k8s.Feature(ctx, project, "page")
+		return err == nil && f.Status.Phase == v1alpha1.PhaseRunning && cluster.Reason(f, v1alpha1.ConditionAgentRunning) == "Running", err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// apply makes a project with a repository, and a Feature whose agent is a script.
+func apply(ctx context.Context, t *testing.T, k8s *cluster.Cluster, script string) {
+	t.Helper()
 	must := func(what string, err error) {
 		t.Helper()
 		if err != nil {
@@ -99,9 +118,5 @@ func running(ctx context.Context, t *testing.T, k8s *cluster.Cluster) {
 	must("publish the repository", git.Publish(ctx, local, "shop"))
 	must("make the Secret", k8s.Create(ctx, git.Secret(project, cluster.GitSecret)))
 	must("make the policy", k8s.AllowGit(ctx, project, git.Host))
-	must("apply the Feature", k8s.Create(ctx, k8s.Script(project, "page", git.URL("shop"), "echo half > page.html; while :; do sleep 1; done")))
-	must("wait", cluster.Until(ctx, "the agent to work", func(ctx context.Context) (bool, error) {
-		f, err := k8s.Feature(ctx, project, "page")
-		return err == nil && f.Status.Phase == v1alpha1.PhaseRunning && cluster.Reason(f, v1alpha1.ConditionAgentRunning) == "Running", err
-	}))
+	must("apply the Feature", k8s.Create(ctx, k8s.Script(project, "page", git.URL("shop"), script)))
 }
