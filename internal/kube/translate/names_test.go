@@ -29,8 +29,8 @@ var inGeneratedFiles = []string{
 
 // notInConditions are files with constants that are named like reasons and are none of a condition, and what they are.
 var notInConditions = map[string]string{
-	"internal/core/egress/decide.go":     "why the gateway refuses a connection",
-	"internal/gateway/callers/reason.go": "the HTTP header that carries it",
+	"internal/core/egress/decide.go":   "why the gateway refuses a connection",
+	"internal/core/protocol/reason.go": "the HTTP header that carries it",
 }
 
 // TestCoreSpeaksTheAPIsNames: the core repeats the API's names because it may not import them. Whatever file of whatever
