@@ -83,11 +83,12 @@ func newOrigin(t *testing.T, files int) *origin {
 	o.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	o.url = strings.Replace(server.URL, "https://", "https://bench:bench@", 1) + "/repo.git"
 	o.intake = fakeintake.Start(t, protocol.Orders{
-		Version: protocol.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1,
+		Version: protocol.OrdersVersion, Attempt: 1, Run: "agent", NextCheckpoint: 1,
 		Feature:    protocol.FeatureRef{Namespace: "bench", Name: "bench", UID: "u1"},
 		Repository: protocol.Repository{URL: server.URL + "/repo.git", Revision: "main", HasCredentials: true, SecretName: "git"},
 		Agent:      protocol.Agent{Runtime: "command", Command: []string{"true"}},
-		Tasks:      []protocol.Task{{Name: "task", Prompt: "Do it."}},
+		Prompt:     "Do it.",
+		Tasks:      []protocol.Task{{Name: "task"}},
 		Policy:     policy.Merge(policy.Sources{}),
 		Delivery:   protocol.Delivery{Branch: "tidewaiter/bench", AuthorName: "a", AuthorEmail: "a@example.com", Subject: "Do it"},
 	})

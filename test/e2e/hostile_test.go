@@ -189,7 +189,8 @@ func TestTokenSpeaksForItsOwnPodOnly(t *testing.T) {
 	other := p.until("other", "the agent to run", running)
 	token := p.tokenOf(mine.Status.Job.PodName)
 
-	status, body := p.intake(http.MethodGet, protocol.OrdersPath, token, nil)
+	ordersPath := fmt.Sprintf("%s?%s=%d", protocol.OrdersPath, protocol.VersionQuery, protocol.OrdersVersion)
+	status, body := p.intake(http.MethodGet, ordersPath, token, nil)
 	var orders protocol.Orders
 	if status != http.StatusOK || json.Unmarshal(body, &orders) != nil || orders.Feature.Name != "mine" {
 		t.Errorf("orders for mine's token: status %d, feature %q", status, orders.Feature.Name)
@@ -206,11 +207,11 @@ func TestTokenSpeaksForItsOwnPodOnly(t *testing.T) {
 		t.Errorf("mine's token ended other: %+v", f.Status.Run.Final)
 	}
 
-	if status, _ := p.intake(http.MethodGet, protocol.OrdersPath, "", nil); status != http.StatusUnauthorized {
+	if status, _ := p.intake(http.MethodGet, ordersPath, "", nil); status != http.StatusUnauthorized {
 		t.Errorf("no token: status %d, want 401", status)
 	}
 	foreign := p.tokenOf(p.bystander())
-	if status, _ := p.intake(http.MethodGet, protocol.OrdersPath, foreign, nil); status != http.StatusForbidden {
+	if status, _ := p.intake(http.MethodGet, ordersPath, foreign, nil); status != http.StatusForbidden {
 		t.Errorf("a pod of no Feature: status %d, want 403", status)
 	}
 

@@ -4,7 +4,6 @@
 package watchdog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,18 +159,17 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 	if x.toolsURL != "" {
 		env = append(env, protocol.EnvMCP+"="+x.toolsURL)
 	}
-	prompt := cmp.Or(t.Prompt, o.Prompt)
 	model := ""
 	if i := slices.IndexFunc(have.Policy.Models, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary }); i >= 0 {
 		model = have.Policy.Models[i].Model
 	}
 	bounds := notice.Bounds(have.Plan, have.Policy, o.Agent.Role, o.Locks)
 	how := adapter.Launch(runtimes.Task{Bounds: bounds, Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
-		Prompt: prompt, Instructions: t.Instructions, Model: model, Window: x.attempt.options.Window, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
+		Prompt: o.Prompt, Instructions: t.Instructions, Model: model, Window: x.attempt.options.Window, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,
-			protocol.EnvPrompt+"="+prompt,
+			protocol.EnvPrompt+"="+o.Prompt,
 			protocol.EnvInstructions+"="+strings.TrimSpace(strings.TrimSpace(have.RestartText+"\n\n"+t.Instructions)+"\n\n"+bounds))})
 	start := protocol.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}
 	if len(how.Files) > 0 {

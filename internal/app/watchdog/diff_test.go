@@ -35,7 +35,7 @@ func twoTasks(t *testing.T) *world {
 		one) echo "<form>" > web/login.html; printf '\033[2Jevil\n' > "web/$(printf 'es\033c')"; head -c 3000 /dev/zero > web/zero.bin;;
 		two) echo "</form>" >> web/login.html; rm web/index.html; ln -s login.html web/link;; esac`, seldom,
 		func(o *protocol.Orders) {
-			o.Tasks = []protocol.Task{{Name: "one", Prompt: "1"}, {Name: "two", Prompt: "2"}}
+			o.Tasks = []protocol.Task{{Name: "one"}, {Name: "two"}}
 			o.Policy.Enforcement = policy.Audit // the name is against the rules
 		})
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)

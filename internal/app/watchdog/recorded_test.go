@@ -247,7 +247,7 @@ func (w *world) reorder(s journal.State) int64 {
 	w.intake.Order(func(o *protocol.Orders) {
 		url := o.Repository.URL
 		*o = *s.Orders
-		o.Repository.URL, o.Requests = url, nil
+		o.Version, o.Repository.URL, o.Requests = protocol.OrdersVersion, url, nil
 	})
 	return s.Epoch + 1
 }

@@ -127,7 +127,7 @@ func (w *world) wantRollbackOfDropped() (bytes int64) {
 	}
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Requests = nil
-		o.Tasks = append(o.Tasks, protocol.Task{Name: "more", Prompt: "More."})
+		o.Tasks = append(o.Tasks, protocol.Task{Name: "more"})
 		o.Agent.Command[2] = w.signalled("at-work") + w.waitFor("measured") + "echo more > web/more.html"
 	})
 	p := w.start(3, nil)

@@ -214,7 +214,7 @@ func TestTheAgentOfEachTaskIsWarned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo evil > web/legacy/evil.html; read -r line; echo "$line" >> "$HOME/told"; rm web/legacy/evil.html; echo good >> web/good.html`,
 		seldom, func(o *protocol.Orders) {
-			o.Tasks = []protocol.Task{{Name: "form", Prompt: "one"}, {Name: "save", Prompt: "two"}}
+			o.Tasks = []protocol.Task{{Name: "form"}, {Name: "save"}}
 		})
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if n := strings.Count(w.read("home/told"), `"type":"violation_warning"`); n != 2 {

@@ -355,7 +355,7 @@ func TestModesSwitchBetweenTasks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", seldom, func(o *protocol.Orders) {
 		o.Mode, o.NextMode = policy.ModeInteractive, policy.ModeInteractive
-		o.Tasks = []protocol.Task{{Name: "one", Prompt: "1"}, {Name: "two", Prompt: "2"}}
+		o.Tasks = []protocol.Task{{Name: "one"}, {Name: "two"}}
 	})
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command = []string{"sh", "-c", `if [ -z "$TIDEWAITER_MCP_URL" ]; then ` + w.waitFor("one") + `echo one > web/one.html; exit; fi; ` + w.byHand()}

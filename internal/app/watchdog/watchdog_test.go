@@ -98,11 +98,11 @@ func TestTasksRunOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo "$TIDEWAITER_TASK: $TIDEWAITER_PROMPT ($TIDEWAITER_FEATURE, $TIDEWAITER_ATTEMPT)" >> web/log.txt`, seldom,
 		func(o *protocol.Orders) {
-			o.Tasks = []protocol.Task{{Name: "form", Prompt: "one"}, {Name: "save", Prompt: "two"}}
+			o.Prompt, o.Tasks = "Shop.", []protocol.Task{{Name: "form"}, {Name: "save"}}
 		})
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantVerdicts("Task Valid Promoted", "Final Valid Promoted")
-	if got := w.delivered("web/log.txt"); got != "form: one (shop/login, 1)\nsave: two (shop/login, 1)" {
+	if got := w.delivered("web/log.txt"); got != "form: Shop. (shop/login, 1)\nsave: Shop. (shop/login, 1)" {
 		t.Errorf("delivered %q", got)
 	}
 }

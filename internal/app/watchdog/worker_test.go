@@ -90,7 +90,7 @@ func newOffice(t *testing.T, dialectName string) (*world, *provider.Server) {
 	}
 	w := newWorld(t, "", deterministic, func(o *protocol.Orders) {
 		o.Agent = protocol.Agent{Runtime: "worker", Command: []string{program}, Env: []string{protocol.EnvDialect + "=" + dialectName}}
-		o.Tasks[0].Prompt = workerScript
+		o.Prompt = workerScript
 	})
 	d, _ := dialect.Find(dialectName)
 	player := provider.New("")
@@ -170,6 +170,6 @@ func TestAWorkerOutlivesItsWatchdog(t *testing.T) {
 func TestAWorkerThatFails(t *testing.T) {
 	t.Parallel()
 	w, _ := newOffice(t, "openai-chat")
-	w.intake.Order(func(o *protocol.Orders) { o.Tasks[0].Prompt, o.Agent.Args = "Do nothing.", []string{"--max-turns=2"} })
+	w.intake.Order(func(o *protocol.Orders) { o.Prompt, o.Agent.Args = "Do nothing.", []string{"--max-turns=2"} })
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
 }

@@ -163,11 +163,12 @@ func orders(url, script string, change ...func(*protocol.Orders)) protocol.Order
 	e.Execution.PauseTimeout = 2 * time.Minute // a busy machine is no reason for a checkpoint to fail
 	e.Hash = "policy-1"
 	o := protocol.Orders{
-		Version: protocol.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1,
+		Version: protocol.OrdersVersion, Attempt: 1, Run: "agent", NextCheckpoint: 1,
 		Feature:    protocol.FeatureRef{Namespace: "shop", Name: "login", UID: "u1"},
 		Repository: protocol.Repository{URL: url, Revision: "main", HasCredentials: true, SecretName: "shop-git"},
 		Agent:      protocol.Agent{Runtime: "command", Command: []string{"sh", "-c", script}},
-		Tasks:      []protocol.Task{{Name: "login", Prompt: "Add a login page."}},
+		Prompt:     "Add a login page.",
+		Tasks:      []protocol.Task{{Name: "login"}},
 		Plan:       protocol.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
 		Policy:     e,
 		Delivery: protocol.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter",

@@ -17,14 +17,14 @@ const (
 	ReportsPath = "/v1/reports"
 	// WaitQuery is the query parameter with the seconds to wait, at most MaxWaitSeconds.
 	WaitQuery = "wait"
-	// VersionQuery is the query parameter with the newest version of Orders that the caller reads; without it, 1.
+	// VersionQuery is the query parameter with the version of Orders that the caller reads. Intake refuses a caller that reads another one
+	// than OrdersVersion, or does not say.
 	VersionQuery = "version"
 	// RevisionHeader says how new the sources of orders are, in the form of core/revision. Intake sends it with every
 	// answer, and a caller sends the newest that it has seen: a replica that is behind does not answer from its caches.
 	RevisionHeader = "Tidewaiter-Revision"
 	// NextCheckpointHeader is the least number that a new checkpoint may have, as it was when the orders were sent. It
-	// is no part of Orders since version 2: every checkpoint changes it, and orders that are otherwise the same need not
-	// be sent again.
+	// is no part of the body: every checkpoint changes it, and orders that are otherwise the same need not be sent again.
 	NextCheckpointHeader = "Tidewaiter-Next-Checkpoint"
 	// MaxWaitSeconds bounds a long poll.
 	MaxWaitSeconds = 30
@@ -32,20 +32,13 @@ const (
 	MaxReportBytes = 1 << 20
 	// MaxOrdersBytes bounds the body of orders. A Feature has less than 1 MiB of them, and its policy the rest.
 	MaxOrdersBytes = 4 << 20
-	// MaxOrdersBytes1 is the same for version 1, whose readers take 8 MiB.
-	MaxOrdersBytes1 = 8 << 20
 	// MaxArgumentBytes bounds an argument or a NAME=value of the agent's process: Linux takes no longer one
 	// (MAX_ARG_STRLEN of include/uapi/linux/binfmts.h, without the zero at its end).
 	MaxArgumentBytes = 128<<10 - 1
 )
 
-// Versions of Orders. Pods pin their image, so that watchdogs of earlier versions ask for orders of theirs.
-const (
-	// OrdersVersion1 has the prompt in each task, and the number of the next checkpoint.
-	OrdersVersion1 = 1
-	// OrdersVersion has the prompt once, and the number of the next checkpoint in NextCheckpointHeader.
-	OrdersVersion = 2
-)
+// OrdersVersion is the version of Orders. Pods pin their image, so that watchdog and manager may be of different versions.
+const OrdersVersion = 2
 
 // Orders is everything that a watchdog must know and do, as desired state: it is sent whole, so that a lost, repeated
 // or reordered answer does no harm.
@@ -58,8 +51,8 @@ type Orders struct {
 	Run        string     `json:"run"`
 	Repository Repository `json:"repository"`
 	Agent      Agent      `json:"agent"`
-	// Prompt of all tasks. It is here once, since version 2: with a copy in each task, orders of one small Feature could
-	// have hundreds of megabytes.
+	// Prompt of all tasks. It is here once: with a copy in each task, orders of one small Feature could have hundreds of
+	// megabytes.
 	Prompt string `json:"prompt,omitempty"`
 	// Tasks in order.
 	Tasks []Task `json:"tasks"`
@@ -87,7 +80,7 @@ type Orders struct {
 	// Requests that have no result yet.
 	Requests []Request `json:"requests,omitempty"`
 	// NextCheckpoint is the least number that a new checkpoint may have: numbers are never used twice, not even when a
-	// volume was lost. Since version 2 it comes in a header and is filled in by the reader.
+	// volume was lost. It comes in NextCheckpointHeader, and the reader fills it in.
 	NextCheckpoint int64 `json:"nextCheckpoint,omitempty"`
 	// Generation of the Feature's spec.
 	Generation int64 `json:"generation"`
@@ -125,9 +118,7 @@ type Agent struct {
 // Task is one run of the agent.
 type Task struct {
 	// Name is milestone/task, or the Feature's name where the prompt is the one task.
-	Name string `json:"name"`
-	// Prompt of this task in version 1; empty where it is that of the orders.
-	Prompt       string `json:"prompt,omitempty"`
+	Name         string `json:"name"`
 	Instructions string `json:"instructions,omitempty"`
 }
 

@@ -204,9 +204,9 @@ type RunnerPulse struct {
 	CPU time.Duration `json:"cpu"`
 	// Processes that there are.
 	Processes int `json:"processes"`
-	// Written is how many bytes they have written in all. It falls when one ends; a runner of an earlier version does not say.
+	// Written is how many bytes they have written in all. It falls when one ends.
 	Written int64 `json:"written,omitempty"`
-	// Age of the agent's own process, 0 where there is none, and the youngest others. A runner of an earlier version does not say.
+	// Age of the agent's own process, 0 where there is none, and the youngest others.
 	Age      time.Duration   `json:"age,omitempty"`
 	Commands []RunnerProcess `json:"commands,omitempty"`
 }

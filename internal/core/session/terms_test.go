@@ -57,7 +57,7 @@ func TestTerms(t *testing.T) {
 		"only people are told":     {policy: said, change: func(p *policy.Effective) { p.Enforcement = policy.Audit }, want: func(t *Terms) { t.Rules.Ladder = steering.Observe }},
 		"supervision is off":       {policy: said, change: func(p *policy.Effective) { p.Supervision.Enabled = false }, want: func(t *Terms) { t.Rules.Ladder = steering.Observe }},
 		"what is built in":         {policy: builtin, role: "dba", want: func(t *Terms) { t.Rules = defaults; t.Rules.HoldFor = 5 * time.Minute }},
-		"orders of an older manager": {
+		"nothing is set": {
 			policy: builtin, change: func(p *policy.Effective) { p.Anomalies = policy.Anomalies{} },
 			want: func(t *Terms) { t.Rules = defaults },
 		},

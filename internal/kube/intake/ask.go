@@ -261,8 +261,8 @@ func (i *inquiries) inTime(l *coordinationv1.Lease) bool {
 
 func inquiryName(feature types.UID) string { return "inquiry-" + string(feature) }
 
-// untold is the inquiry that the caller has not been told of; empty where there is none. A watchdog of an earlier version, or one that
-// starts, hears of none.
+// untold is the inquiry that the caller has not been told of; empty where there is none. A watchdog that
+// starts hears of none.
 func (i *inquiries) untold(ctx context.Context, q question) string {
 	if !q.hears {
 		return ""

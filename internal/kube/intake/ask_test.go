@@ -271,7 +271,7 @@ func TestAskWhileThePodLives(t *testing.T) {
 	etag := b.get(t, pod.Token, "").header.Get("ETag")
 	listen := func(asked string) <-chan answer {
 		before, heard := b.open(), make(chan answer, 1)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+protocol.OrdersPath+"?"+protocol.WaitQuery+"=30&"+protocol.AskedQuery+"="+asked, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.ordersURL()+"&"+protocol.WaitQuery+"=30&"+protocol.AskedQuery+"="+asked, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

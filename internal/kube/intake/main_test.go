@@ -18,6 +18,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -127,10 +128,15 @@ func (r *replica) stopWatching(t *testing.T, f *v1alpha1.Feature) {
 	r.late.Store(late)
 }
 
-// newest orders, in the current version and without waiting, for one who has seen others.
+// ordersURL is where orders are asked for.
+func (r *replica) ordersURL() string {
+	return r.url + protocol.OrdersPath + "?" + protocol.VersionQuery + "=" + strconv.Itoa(protocol.OrdersVersion)
+}
+
+// newest orders, without waiting, for one who has seen others.
 func (r *replica) newest(t *testing.T, token, etag, seen string) answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+protocol.OrdersPath+"?"+protocol.VersionQuery+"=2", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.ordersURL(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,9 +315,9 @@ func (r *replica) do(t *testing.T, token string, request *http.Request) answer {
 // get asks for orders; with an ETag it waits.
 func (r *replica) get(t *testing.T, token, etag string) answer {
 	t.Helper()
-	url := r.url + protocol.OrdersPath
+	url := r.ordersURL()
 	if etag != "" {
-		url += "?" + protocol.WaitQuery + "=30"
+		url += "&" + protocol.WaitQuery + "=30"
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
@@ -35,8 +36,6 @@ type question struct {
 	seen  revision.Revision
 	// wait for others at most.
 	wait time.Duration
-	// version of orders that it reads.
-	version int
 	// hears says that it can be told of inquiries, asked is the last that it was told of, and uid that of the Feature.
 	hears bool
 	asked string
@@ -46,19 +45,16 @@ type question struct {
 func ask(r *http.Request, caller identity.Caller) (question, error) {
 	q := question{
 		feature: client.ObjectKeyFromObject(caller.Feature), attempt: caller.Attempt,
-		known: r.Header.Get("If-None-Match"), version: protocol.OrdersVersion1,
+		known: r.Header.Get("If-None-Match"),
 		hears: r.URL.Query().Has(protocol.AskedQuery), asked: r.URL.Query().Get(protocol.AskedQuery), uid: caller.Feature.UID,
 	}
 	var err error
 	if q.seen, err = revision.Parse(r.Header.Get(protocol.RevisionHeader)); err != nil {
 		return q, &runstatus.Refusal{Reason: protocol.RevisionHeader + ": " + err.Error()}
 	}
-	if text := r.URL.Query().Get(protocol.VersionQuery); text != "" {
-		version, err := strconv.Atoi(text)
-		if err != nil || version < protocol.OrdersVersion1 {
-			return q, &runstatus.Refusal{Reason: protocol.VersionQuery + " is not a version of orders"}
-		}
-		q.version = min(version, protocol.OrdersVersion)
+	if version := r.URL.Query().Get(protocol.VersionQuery); version != strconv.Itoa(protocol.OrdersVersion) {
+		return q, &runstatus.Refusal{Reason: fmt.Sprintf("the watchdog reads version %q of orders, and this manager gives version %d; a new attempt has a watchdog of its version",
+			plain.CutBytes(version, 20), protocol.OrdersVersion)}
 	}
 	q.wait, err = waitSeconds(r)
 	return q, err

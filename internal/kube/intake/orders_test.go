@@ -40,7 +40,7 @@ func TestOrdersAreTold(t *testing.T) {
 	got := r.get(t, login.Token, "")
 	orders := got.orders(t)
 	want := protocol.FeatureRef{Namespace: login.Feature.Namespace, Name: "login", UID: string(login.Feature.UID)}
-	if orders.Feature != want || orders.Attempt != 1 || orders.Run != "agent" || orders.NextCheckpoint != 1 || orders.Tasks[0].Prompt != "Add a login page." {
+	if orders.Feature != want || orders.Attempt != 1 || orders.Run != "agent" || orders.Prompt != "Add a login page." {
 		t.Errorf("the orders are %+v", orders)
 	}
 	if len(orders.Policy.GitHosts) != 1 || orders.Policy.GitHosts[0].Name != "git.example.com" {
@@ -208,7 +208,7 @@ func TestPromptFromAConfigMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := r.get(t, login.Token, "")
-	if got := first.orders(t).Tasks[0].Prompt; got != "First." {
+	if got := first.orders(t).Prompt; got != "First." {
 		t.Errorf("the prompt is %q", got)
 	}
 	prompts.Data["login"] = "Second."
@@ -216,7 +216,7 @@ func TestPromptFromAConfigMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock.Step(promptTTL)
-	if got := r.get(t, login.Token, first.header.Get("ETag")).orders(t).Tasks[0].Prompt; got != "Second." {
+	if got := r.get(t, login.Token, first.header.Get("ETag")).orders(t).Prompt; got != "Second." {
 		t.Errorf("the prompt is still %q with the next poll", got)
 	}
 	if err := env.Client.Delete(t.Context(), prompts); err != nil {
@@ -320,8 +320,8 @@ func TestNumbersAreNeverUsedTwice(t *testing.T) {
 		}
 	}
 	second := attempt.Start(t, env, read(t, first.Feature))
-	if got := r.get(t, second.Token, "").orders(t).NextCheckpoint; got != 4 {
-		t.Errorf("the next number is %d, want 4", got)
+	if got := r.get(t, second.Token, "").header.Get(protocol.NextCheckpointHeader); got != "4" {
+		t.Errorf("the next number is %s, want 4", got)
 	}
 	status := run(t, first.Feature)
 	if status.CheckpointSequence != 3 || status.Checkpoints != (v1alpha1.CheckpointCounts{Total: 3, Valid: 1, Invalid: 2}) || status.LastCheckpoint.Name != "login-3" || status.LastCheckpoint.Message == "" {

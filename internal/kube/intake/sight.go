@@ -25,7 +25,6 @@ import (
 type sight struct {
 	feature *v1alpha1.Feature
 	orders  protocol.Orders
-	version int
 	// tag identifies the orders, and revision says how new they are.
 	tag      string
 	revision revision.Revision
@@ -69,7 +68,7 @@ func (s *Server) look(ctx context.Context, q question, f *v1alpha1.Feature, from
 		return sight{}, err
 	}
 	now := sight{
-		feature: f, version: q.version, orders: translate.Orders(f, effective, prompt.text, held),
+		feature: f, orders: translate.Orders(f, effective, prompt.text, held),
 		revision: revision.Revision{Feature: f.ResourceVersion, Policies: asOf.Policies, Prompt: prompt.version, Namespace: asOf.Namespace},
 	}
 	now.tag, err = tagOf(now, prompt)
@@ -90,13 +89,9 @@ func tagOf(now sight, prompt promptText) (string, error) {
 			delivered = append(delivered, d.ID, d.Description)
 		}
 	}
-	next := int64(0)
-	if now.version == protocol.OrdersVersion1 {
-		next = translate.NextCheckpoint(now.feature)
-	}
 	text, err := json.Marshal([]any{
-		now.version, o.Feature.UID, o.Generation, o.Attempt, o.Run, o.Mode, o.NextMode, o.Stop, o.StopReason, o.Suspend, o.Locks, requests,
-		o.Policy.Hash, o.Policy.Sources, o.Policy.Conflicts, prompt.hash, next, delivered,
+		o.Version, o.Feature.UID, o.Generation, o.Attempt, o.Run, o.Mode, o.NextMode, o.Stop, o.StopReason, o.Suspend, o.Locks, requests,
+		o.Policy.Hash, o.Policy.Sources, o.Policy.Conflicts, prompt.hash, delivered,
 	})
 	if err != nil {
 		return "", fmt.Errorf("identify orders: %w", err)
@@ -107,22 +102,13 @@ func tagOf(now sight, prompt promptText) (string, error) {
 
 // encode gives the orders as they are sent.
 func (now sight) encode() ([]byte, error) {
-	o, limit := now.orders, protocol.MaxOrdersBytes
-	if now.version == protocol.OrdersVersion1 {
-		limit = protocol.MaxOrdersBytes1
-		var ok bool
-		if o, ok = translate.Orders1(o, translate.NextCheckpoint(now.feature)); !ok {
-			return nil, fmt.Errorf("the orders of Feature %s/%s are larger than the watchdog of its pod can read (%d bytes); start a new attempt, whose watchdog is of this version",
-				now.feature.Namespace, now.feature.Name, limit)
-		}
-	}
-	body, err := json.Marshal(o)
+	body, err := json.Marshal(now.orders)
 	if err != nil {
 		return nil, fmt.Errorf("encode orders: %w", err)
 	}
-	if len(body) > limit {
+	if len(body) > protocol.MaxOrdersBytes {
 		return nil, fmt.Errorf("the orders of Feature %s/%s have %d bytes, and there may be %d: see its condition Accepted",
-			now.feature.Namespace, now.feature.Name, len(body), limit)
+			now.feature.Namespace, now.feature.Name, len(body), protocol.MaxOrdersBytes)
 	}
 	return body, nil
 }

@@ -22,7 +22,7 @@ func TestOrdersTellOfAStop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tag, err := tagOf(sight{feature: f, version: 2, orders: translate.Orders(f, e, "", nil)}, promptText{})
+		tag, err := tagOf(sight{feature: f, orders: translate.Orders(f, e, "", nil)}, promptText{})
 		if err != nil {
 			t.Fatal(err)
 		}

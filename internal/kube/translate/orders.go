@@ -73,20 +73,6 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 	return o
 }
 
-// Orders1 are orders of version 1 for the watchdogs of earlier versions: the prompt is in every task, and the number of
-// the next checkpoint is among them. ok is false where they would be larger than such a watchdog reads.
-func Orders1(o protocol.Orders, next int64) (old protocol.Orders, ok bool) {
-	if len(o.Prompt)*len(o.Tasks) > protocol.MaxOrdersBytes1 {
-		return protocol.Orders{}, false
-	}
-	tasks := slices.Clone(o.Tasks)
-	for i := range tasks {
-		tasks[i].Prompt = o.Prompt
-	}
-	o.Version, o.Prompt, o.Tasks, o.NextCheckpoint = protocol.OrdersVersion1, "", tasks, next
-	return o, true
-}
-
 // NextCheckpoint is the least number that a new checkpoint of a Feature may have.
 func NextCheckpoint(f *v1alpha1.Feature) int64 {
 	if f.Status.Run == nil {
@@ -176,12 +162,7 @@ func repository(f *v1alpha1.Feature) protocol.Repository {
 
 func agent(f *v1alpha1.Feature) protocol.Agent {
 	spec := f.Spec.Agent
-	a := protocol.Agent{Runtime: spec.Runtime, Role: spec.Role}
-	// A pod may run the watchdog of an earlier version, which knows no arguments beside the command.
-	a.Command = append(append(a.Command, spec.Command...), spec.Args...)
-	if len(spec.Command) == 0 {
-		a.Command, a.Args = nil, spec.Args
-	}
+	a := protocol.Agent{Runtime: spec.Runtime, Role: spec.Role, Command: spec.Command, Args: spec.Args}
 	for _, e := range spec.Env {
 		a.Env = append(a.Env, e.Name+"="+e.Value)
 	}

@@ -172,7 +172,7 @@ func TestOrders(t *testing.T) {
 		Attempt: 3, Run: "agent", Generation: 7, Policy: effective,
 		Mode: policy.ModeDeterministic, NextMode: policy.ModeInteractive, Answers: []protocol.Answer{{Question: "q1", Text: "Blue."}},
 		Repository: protocol.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
-		Agent:      protocol.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
+		Agent:      protocol.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c"}, Args: []string{"true"}, Env: []string{"A=1"}},
 		Prompt:     "Add a login page.",
 		Tasks:      []protocol.Task{{Name: "one/form", Instructions: "Begin."}, {Name: "one/style"}, {Name: "two/form", Instructions: "End."}},
 		Plan: protocol.Plan{
@@ -201,20 +201,6 @@ func TestOrders(t *testing.T) {
 	if next := NextCheckpoint(full()); next != 10 {
 		t.Errorf("the next checkpoint is %d", next)
 	}
-	// A watchdog of an earlier version is told the same in its own form.
-	old, ok := Orders1(got, 10)
-	want.Version, want.Prompt, want.NextCheckpoint = protocol.OrdersVersion1, "", 10
-	want.Tasks = []protocol.Task{
-		{Name: "one/form", Prompt: "Add a login page.", Instructions: "Begin."},
-		{Name: "one/style", Prompt: "Add a login page."},
-		{Name: "two/form", Prompt: "Add a login page.", Instructions: "End."},
-	}
-	if diff := cmp.Diff(want, old); diff != "" || !ok {
-		t.Errorf("orders of version 1 (-want +got):\n%s", diff)
-	}
-	if got.Tasks[0].Prompt != "" {
-		t.Error("the orders of the current version were changed")
-	}
 }
 
 // many is a Feature with as many tasks as there may be.
@@ -241,9 +227,6 @@ func TestThePromptIsInOrdersOnce(t *testing.T) {
 	}
 	if len(body) > 64<<10+2048*64 {
 		t.Errorf("the orders of a prompt of 64 KiB and 2,048 tasks have %d bytes", len(body))
-	}
-	if _, ok := Orders1(o, 1); ok {
-		t.Error("a watchdog of an earlier version is sent what it cannot read")
 	}
 }
 

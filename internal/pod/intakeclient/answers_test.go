@@ -36,7 +36,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			intake := fakeintake.Start(t, protocol.Orders{Version: protocol.Version})
+			intake := fakeintake.Start(t, protocol.Orders{Version: protocol.OrdersVersion})
 			intake.Elsewhere(test.elsewhere)
 			calls := 0
 			write := func(w io.Writer) error {
@@ -62,7 +62,7 @@ func text(s string) func(io.Writer) error {
 
 // TestAnAnswerThatNoOneWaitsForIsNotMade: the search for a replica ends, and costs nothing but requests.
 func TestAnAnswerThatNoOneWaitsForIsNotMade(t *testing.T) {
-	intake := fakeintake.Start(t, protocol.Orders{Version: protocol.Version})
+	intake := fakeintake.Start(t, protocol.Orders{Version: protocol.OrdersVersion})
 	intake.Elsewhere(1 << 20)
 	err := client(intake).Answer(t.Context(), "q1", func(io.Writer) error {
 		t.Error("the answer was made")
@@ -76,7 +76,7 @@ func TestAnAnswerThatNoOneWaitsForIsNotMade(t *testing.T) {
 
 // TestAnInquiryIsHeardOnce beside orders that stay as they are.
 func TestAnInquiryIsHeardOnce(t *testing.T) {
-	intake := fakeintake.Start(t, protocol.Orders{Version: protocol.Version})
+	intake := fakeintake.Start(t, protocol.Orders{Version: protocol.OrdersVersion})
 	heard := make(chan protocol.Inquiry, 8)
 	c := intakeclient.NewClient(intakeclient.Options{
 		URL: intake.URL, ServerName: fakeintake.ServerName, CAPath: intake.CAPath, TokenPath: intake.TokenPath,

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report talks to intake: reports go up, orders come down, over TLS and with the pod's own token. Nothing here
+// Package intakeclient talks to intake: reports go up, orders come down, over TLS and with the pod's own token. Nothing here
 // gives up: an intake that is away delays what it is told, and stops nobody.
 package intakeclient
 
@@ -27,10 +27,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 )
-
-// maxOrdersBytes bounds an answer with orders. A replica of an earlier version of the manager, which there may be for the
-// time of a rollout, answers with version 1.
-const maxOrdersBytes = max(protocol.MaxOrdersBytes, protocol.MaxOrdersBytes1)
 
 // requestTimeout bounds a request that does not wait for anything; a long poll may take this much longer than it waits.
 const requestTimeout = 20 * time.Second
@@ -143,7 +139,7 @@ func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (p
 	if seen := c.newest(revision.Revision{}); seen != (revision.Revision{}) {
 		request.Header.Set(protocol.RevisionHeader, seen.String())
 	}
-	answer, err := c.do(request, maxOrdersBytes, func(l *lines) *http.Client { return l.orders })
+	answer, err := c.do(request, protocol.MaxOrdersBytes, func(l *lines) *http.Client { return l.orders })
 	if err != nil {
 		return protocol.Orders{}, "", false, fmt.Errorf("get orders: %w", err)
 	}
@@ -174,23 +170,14 @@ func (c *Client) newest(r revision.Revision) revision.Revision {
 	return c.seen
 }
 
-// readOrders reads orders of any version that there was. Those of version 1, in which every task has the prompt, are the
-// same afterwards as those of the current one.
+// readOrders reads orders of the version that this watchdog knows, and refuses others.
 func readOrders(body []byte) (protocol.Orders, error) {
 	var orders protocol.Orders
 	if err := json.Unmarshal(body, &orders); err != nil {
 		return protocol.Orders{}, fmt.Errorf("read orders: %w", err)
 	}
-	if orders.Version < protocol.OrdersVersion1 || orders.Version > protocol.OrdersVersion {
-		return protocol.Orders{}, fmt.Errorf("orders have version %d, and this watchdog knows versions %d to %d", orders.Version, protocol.OrdersVersion1, protocol.OrdersVersion)
-	}
-	if orders.Prompt == "" && len(orders.Tasks) > 0 {
-		orders.Prompt = orders.Tasks[0].Prompt
-	}
-	for i := range orders.Tasks {
-		if orders.Tasks[i].Prompt == orders.Prompt {
-			orders.Tasks[i].Prompt = ""
-		}
+	if orders.Version != protocol.OrdersVersion {
+		return protocol.Orders{}, fmt.Errorf("orders have version %d, and this watchdog reads version %d", orders.Version, protocol.OrdersVersion)
 	}
 	return orders, nil
 }
@@ -258,7 +245,7 @@ func (c *Client) do(request *http.Request, limit int64, over func(*lines) *http.
 		return answer{}, newStatusError(code, body)
 	}
 	a := answer{code: response.StatusCode, etag: response.Header.Get("ETag"), inquiry: response.Header.Get(protocol.InquiryHeader), body: body}
-	// What cannot be read is as good as missing: earlier versions of intake send neither.
+	// What cannot be read is as good as missing.
 	a.revision, _ = revision.Parse(response.Header.Get(protocol.RevisionHeader))
 	a.nextCheckpoint, _ = strconv.ParseInt(response.Header.Get(protocol.NextCheckpointHeader), 10, 64)
 	return a, nil

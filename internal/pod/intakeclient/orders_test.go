@@ -18,18 +18,18 @@ import (
 // something that the state machine can stand on.
 func FuzzOrders(f *testing.F) {
 	for _, o := range []protocol.Orders{
-		{Version: protocol.Version},
-		{Version: protocol.Version + 1, Attempt: 2},
+		{Version: protocol.OrdersVersion},
+		{Version: protocol.OrdersVersion + 1, Attempt: 2},
 		{
-			Version: protocol.Version, Attempt: 3, Run: "agent",
+			Version: protocol.OrdersVersion, Attempt: 3, Run: "agent",
 			Feature:    protocol.FeatureRef{Namespace: "shop", Name: "form", UID: "u"},
 			Repository: protocol.Repository{URL: "https://git.example.com/shop.git", Revision: "main"},
 			Agent:      protocol.Agent{Runtime: "command", Command: []string{"make"}, Env: []string{"A=b"}},
-			Tasks:      []protocol.Task{{Name: "one", Prompt: "p"}, {Name: "two", Prompt: "q"}},
-			Plan:       protocol.Plan{Allowed: []string{"src/**"}},
-			Requests:   []protocol.Request{{ID: "r", Kind: "Rollback", Rollback: &protocol.Rollback{Kind: protocol.RollbackPaths, Paths: []string{"src"}}}},
-			Delivery:   protocol.Delivery{Branch: "b", Push: true, RequireApproval: true},
-			Stop:       true, StopReason: "Deleted", NextCheckpoint: 4,
+			Tasks:      []protocol.Task{{Name: "one", Instructions: "i"}, {Name: "two"}}, Prompt: "p",
+			Plan:     protocol.Plan{Allowed: []string{"src/**"}},
+			Requests: []protocol.Request{{ID: "r", Kind: "Rollback", Rollback: &protocol.Rollback{Kind: protocol.RollbackPaths, Paths: []string{"src"}}}},
+			Delivery: protocol.Delivery{Branch: "b", Push: true, RequireApproval: true},
+			Stop:     true, StopReason: "Deleted", NextCheckpoint: 4,
 		},
 	} {
 		text, err := json.Marshal(o)
@@ -38,7 +38,7 @@ func FuzzOrders(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte(`{"version":1,"tasks":[{}],"requests":[{"kind":"Rollback"}],"nextCheckpoint":-1}`))
+	f.Add([]byte(`{"version":2,"tasks":[{}],"requests":[{"kind":"Rollback"}],"nextCheckpoint":-1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		orders, err := readOrders(body)
 		if err != nil {

@@ -54,7 +54,7 @@ func New(t testing.TB, files map[string]string) *Room {
 	r := &Room{t: t, Dir: trusted.Dir(filepath.Join(dir, "trusted")), Root: filepath.Join(dir, "workspace")}
 	r.must(errors.Join(os.Mkdir(string(r.Dir), 0o755), os.Mkdir(r.Root, 0o755)))
 	r.Orders = protocol.Orders{
-		Version: protocol.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1, Feature: protocol.FeatureRef{Namespace: "shop", Name: "login"},
+		Version: protocol.OrdersVersion, Attempt: 1, Run: "agent", NextCheckpoint: 1, Feature: protocol.FeatureRef{Namespace: "shop", Name: "login"},
 		Tasks: []protocol.Task{{Name: "form"}}, Plan: protocol.Plan{Allowed: []string{"web/**"}}, Policy: policy.Merge(policy.Sources{}),
 		Delivery: protocol.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter", AuthorEmail: "bot@example.com"},
 	}

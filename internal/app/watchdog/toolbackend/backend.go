@@ -6,7 +6,6 @@
 package toolbackend
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -124,7 +123,7 @@ func (b *Backend) Context() tools.Context {
 	}
 	for _, t := range o.Tasks {
 		if t.Name == v.task {
-			c.Prompt, c.Instructions = cmp.Or(t.Prompt, o.Prompt), t.Instructions
+			c.Prompt, c.Instructions = o.Prompt, t.Instructions
 		}
 	}
 	return c
