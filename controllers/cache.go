@@ -18,8 +18,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/networkpolicy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 // CacheByObject bounds what the manager keeps in memory to what belongs to Features: no other pod, Job, volume or
@@ -57,7 +57,7 @@ func openingsOnly(base *isolation.Policy) func(any) (any, error) {
 			policy.ManagedFields = nil
 			return policy, nil
 		}
-		return translate.ReducedNetworkPolicy(policy, base), nil
+		return networkpolicy.Reduced(policy, base), nil
 	}
 }
 

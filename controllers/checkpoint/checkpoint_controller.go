@@ -20,9 +20,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/retention"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 // +kubebuilder:rbac:groups=tidewaiter.dev,resources=checkpoints,verbs=get;list;watch;delete
@@ -81,7 +81,7 @@ func (r *Reconciler) readFeature(ctx context.Context, s *scope) error {
 
 // judgeVolume says whether the commit is stored, and whether what holds it is still there.
 func (r *Reconciler) judgeVolume(ctx context.Context, s *scope) error {
-	v := volume{ephemeral: s.feature != nil && translate.Ephemeral(s.feature), feature: s.feature, checkpoint: s.checkpoint}
+	v := volume{ephemeral: s.feature != nil && features.Ephemeral(s.feature), feature: s.feature, checkpoint: s.checkpoint}
 	if s.feature != nil && !v.ephemeral {
 		var claim corev1.PersistentVolumeClaim
 		err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.checkpoint.Namespace, Name: desired.TrustedClaim(s.feature.Name)}, &claim)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/modelbackends"
 )
 
 // fleet is what the gateways have in force; empty where no gateway has said so lately.
@@ -26,14 +26,14 @@ func (r resolver) fleet(ctx context.Context, now time.Time) (models.Fleet, error
 	if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.systemNamespace, Name: protocol.GatewayLease}, &lease); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read Lease %s: %w", protocol.GatewayLease, err)
 	}
-	return translate.Fleet(&lease).Alive(now), nil
+	return modelbackends.InForce(&lease).Alive(now), nil
 }
 
 // inForceChanged wakes the Features that wait for a model, when a gateway has something else in force, comes or goes. Renewals wake none.
 func (r waker) inForceChanged() handler.EventHandler {
 	hash := func(o client.Object) string {
 		if lease, ok := o.(*coordinationv1.Lease); ok && lease.Name == protocol.GatewayLease && lease.Namespace == r.systemNamespace {
-			fleet := translate.Fleet(lease)
+			fleet := modelbackends.InForce(lease)
 			return fmt.Sprint(len(fleet), " ", fleet.Hash())
 		}
 		return ""

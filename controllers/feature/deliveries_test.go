@@ -20,7 +20,7 @@ import (
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
 // delivers some paths.
@@ -36,7 +36,7 @@ func (r *harness) delivers(name string, paths ...string) {
 // told is what the agent of a Feature is told of deliveries, under a policy.
 func (r *harness) told(name string, how policy.Deliveries) (ids []string) {
 	effective := policy.Effective{Concurrency: policy.Concurrency{Deliveries: how}}
-	for _, d := range translate.Orders(r.get(name), effective, "", nil).Directives {
+	for _, d := range features.Orders(r.get(name), effective, "", nil).Directives {
 		ids = append(ids, d.ID)
 	}
 	return ids

@@ -17,8 +17,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 // What a decision rests on is what wakes a Feature: an event that shows nothing else would be one more look that finds
@@ -43,7 +43,7 @@ type facts struct {
 }
 
 func essence(f *v1alpha1.Feature) facts {
-	e := facts{Memory: translate.Memory(f.Status), Run: translate.Run(f)}
+	e := facts{Memory: features.Memory(f.Status), Run: features.Run(f)}
 	if f.Status.Run != nil {
 		e.Replica = f.Status.Run.Replica
 	}

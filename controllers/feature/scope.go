@@ -18,9 +18,9 @@ import (
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 // scope is what one reconcile learns, in the order in which it is learnt.
@@ -93,10 +93,10 @@ func (r *Reconciler) close(s *scope) flow.Close {
 		return flow.Close{}
 	}
 	end := flow.Close{Recheck: s.decision.Recheck, Tell: func() { r.tell(s) }}
-	status := translate.Status(s.decision.Memory, s.feature.Status, s.now)
+	status := features.Status(s.decision.Memory, s.feature.Status, s.now)
 	was := s.feature.Status
 	was.Run = nil
-	if !equality.Semantic.DeepEqual(translate.Settled(was, status), status) {
+	if !equality.Semantic.DeepEqual(features.Settled(was, status), status) {
 		end.Write = func(ctx context.Context) error { return r.writeStatus(ctx, s, status) }
 	}
 	return end
@@ -105,7 +105,7 @@ func (r *Reconciler) close(s *scope) flow.Close {
 // writeStatus applies the controller's part of the status. The version that it was derived from goes with it: a status
 // derived from an older state of the Feature is refused by the API server, however late it comes.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, status v1alpha1.FeatureStatus) error {
-	config, err := translate.StatusConfig(status)
+	config, err := features.StatusConfig(status)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/networkpolicy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 const (
@@ -132,7 +132,7 @@ func (r networkReader) fromServer(ctx context.Context, s *scope) ([]isolation.Po
 			return nil, false, fmt.Errorf("read NetworkPolicies of the project: %w", err)
 		}
 		for i := range page.Items {
-			page.Items[i] = *translate.ReducedNetworkPolicy(&page.Items[i], r.base)
+			page.Items[i] = *networkpolicy.Reduced(&page.Items[i], r.base)
 		}
 		found = append(found, ofOthers(s, page.Items)...)
 		read += len(page.Items)
@@ -149,7 +149,7 @@ func ofOthers(s *scope, list []networkingv1.NetworkPolicy) []isolation.Policy {
 	var out []isolation.Policy
 	for i := range list {
 		if list[i].Name != naming.NetworkPolicy(s.feature.Name) {
-			out = append(out, translate.NetworkPolicy(&list[i]))
+			out = append(out, networkpolicy.Values(&list[i]))
 		}
 	}
 	return out

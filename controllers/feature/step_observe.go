@@ -19,10 +19,10 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 const (
@@ -96,8 +96,8 @@ func podUID(f *v1alpha1.Feature) string {
 // remember takes what the Feature's own status says, and compares its locks with the Leases. Those are read after it: a
 // lock that the status names is there before and after, unless it was taken away.
 func (r observer) remember(ctx context.Context, s *scope, from client.Reader) error {
-	s.observed.Memory = translate.Memory(s.feature.Status)
-	s.observed.Run = translate.Run(s.feature)
+	s.observed.Memory = features.Memory(s.feature.Status)
+	s.observed.Run = features.Run(s.feature)
 	if err := r.lookAtLocks(ctx, s, from); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (r observer) look(ctx context.Context, s *scope, from client.Reader, networ
 		}
 	}
 	o := lifecycle.Observed{
-		Spec:            translate.Spec(f, s.effective),
+		Spec:            features.Spec(f, s.effective),
 		Refusal:         s.refusal,
 		Obstacle:        s.obstacle,
 		Areas:           s.areas,

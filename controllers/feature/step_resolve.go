@@ -21,8 +21,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/supervisorpolicy"
 )
 
 // resolver finds out what a Feature's spec comes to.
@@ -42,7 +43,7 @@ func (r *Reconciler) resolver() resolver {
 // Feature: a rule that cannot be read guards nothing.
 func (r resolver) policy(ctx context.Context, s *scope) error {
 	effective, err := identity.Effective(ctx, r.client, s.feature, r.systemNamespace)
-	if errors.Is(err, translate.ErrUnusablePolicy) {
+	if errors.Is(err, supervisorpolicy.ErrUnusable) {
 		s.effective.SuspendedBy = effective.SuspendedBy
 		s.refuse(v1alpha1.ReasonPolicyInvalid, true, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return nil
@@ -66,7 +67,7 @@ func resolveAgent(_ context.Context, s *scope) error {
 	if s.refusal != nil { // without a policy there is no mode
 		return nil
 	}
-	if choice := translate.Mode(s.feature, s.effective); choice.Mode == "" {
+	if choice := features.Mode(s.feature, s.effective); choice.Mode == "" {
 		s.refuse(v1alpha1.ReasonModeNotAvailable, true, "%s", choice.Notice)
 	}
 	s.checkBounds()
@@ -88,14 +89,14 @@ func (s *scope) checkBounds() {
 		s.refuse(v1alpha1.ReasonRoleNotAllowed, true, "spec.agent.role is %q, and the policy (agents.allowedRoles in %s) allows %s. "+
 			"Create the Feature again with a role that is allowed, or ask for a change of the policy.", role, e.Origins["agents.allowedRoles"], allowed)
 	}
-	if fault := bounds.Check(translate.Use(f), e); fault != nil {
+	if fault := bounds.Check(features.Use(f), e); fault != nil {
 		s.refuse(fault.Reason, true, "%s", fault.Message)
 	}
 	if why := besideGateway(f, e); why != "" {
 		s.refuse(v1alpha1.ReasonModelProviderNotAllowed, true, "%s, and the policy (egress.modelProviders, Deny unless a SupervisorPolicy says Allow) has agents ask models through "+
 			"the gateway alone, which holds the keys and the budgets.", why)
 	}
-	if translate.Ephemeral(f) && e.Approval == policy.ApprovalRequired {
+	if features.Ephemeral(f) && e.Approval == policy.ApprovalRequired {
 		s.refuse(v1alpha1.ReasonVolumesRequired, true, "The policy requires an approval (delivery.approval in %s), and with spec.workspace.ephemeral the work "+
 			"would be gone before a person can look at it. Create the Feature again without spec.workspace.ephemeral.", e.Origins["delivery.approval"])
 	}
@@ -124,7 +125,7 @@ func besideGateway(f *v1alpha1.Feature, e policy.Effective) string {
 // to list them, and a Feature that waits for one looks again by itself.
 func (r resolver) prompt(ctx context.Context, s *scope) error {
 	s.prompt = s.feature.Spec.Prompt
-	name, key, ok := translate.PromptKey(s.feature)
+	name, key, ok := features.PromptKey(s.feature)
 	if !ok || s.active() || s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
 		return nil
 	}
@@ -149,7 +150,7 @@ func resolveOrders(_ context.Context, s *scope) error {
 	if s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
 		return nil
 	}
-	if problem := translate.OrdersProblem(s.feature, s.effective, s.prompt); problem != "" {
+	if problem := features.OrdersProblem(s.feature, s.effective, s.prompt); problem != "" {
 		s.refuse(v1alpha1.ReasonOrdersTooLarge, true, "%s", problem)
 	}
 	return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/modelbackends"
 )
 
 func TestDelivered(t *testing.T) {
@@ -294,7 +294,7 @@ func TestUnknownRuntimeMakesNothing(t *testing.T) {
 func (r *harness) backends(text string) {
 	r.Helper()
 	in := r.gateways["gateway-a"]
-	config, err := translate.Backends(text)
+	config, err := modelbackends.Read(text)
 	if err != nil {
 		in.Problem = err.Error()
 	} else {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/networkpolicy"
 )
 
 // opens says of a network policy whether it opens anything.
@@ -23,7 +23,7 @@ func (r waker) opens(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	if read := translate.NetworkPolicy(p); len(read.Opens(r.base)) == 0 {
+	if read := networkpolicy.Values(p); len(read.Opens(r.base)) == 0 {
 		return nil
 	}
 	return []string{opensYes}

@@ -22,7 +22,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/supervisorpolicy"
 )
 
 // +kubebuilder:rbac:groups=tidewaiter.dev,resources=supervisorpolicies,verbs=get;list;watch
@@ -65,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, p *v1alpha1.SupervisorPolicy
 }
 
 func (r *Reconciler) check(_ context.Context, s *scope) error {
-	_, s.problem = translate.Policy(s.policy, r.SystemNamespace)
+	_, s.problem = supervisorpolicy.Source(s.policy, r.SystemNamespace)
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (r *Reconciler) count(ctx context.Context, s *scope) error {
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Features: %w", err)
 	}
-	places := map[string]translate.Place{}
+	places := map[string]supervisorpolicy.Place{}
 	for i := range list.Items {
 		f := &list.Items[i]
 		at, known := places[f.Namespace]
@@ -91,7 +91,7 @@ func (r *Reconciler) count(ctx context.Context, s *scope) error {
 			places[f.Namespace] = at
 		}
 		// A selector that cannot be read selects nothing that could be counted; check has said so.
-		if applies, err := translate.Selects(s.policy, f, at); err == nil && applies {
+		if applies, err := supervisorpolicy.Selects(s.policy, f, at); err == nil && applies {
 			s.features++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/templates"
 )
 
 // problemOf says why a template with this text cannot be used; empty when it can.
@@ -28,7 +28,7 @@ func problemOf(spec v1alpha1.TemplateSpec, text string) string {
 	if n := strings.Count(text, answers.Placeholder); spec.Direction == v1alpha1.DirectionOutput && n > 1 {
 		return fmt.Sprintf("The text has %s %d times: an Output template may hold it once.", answers.Placeholder, n)
 	}
-	checks, _ := translate.Checks(spec.AnswerChecks)
+	checks, _ := templates.Checks(spec.AnswerChecks)
 	if err := checks.Check(); err != nil {
 		return "The checks cannot be used: " + err.Error() + "."
 	}

@@ -40,6 +40,41 @@ func TestPodsLinkNoKubernetes(t *testing.T) {
 	}
 }
 
+// gatewayLinks is what of ours the gateway is made of. Nothing of it is about the life of a Feature or about an agent beyond its traffic:
+// what the gateway links can break it.
+var gatewayLinks = []string{
+	"api/v1alpha1", "cmd/gateway",
+	"internal/app/gateway", "internal/app/process",
+	"internal/core/answers", "internal/core/bounds", "internal/core/checks", "internal/core/compose", "internal/core/conversation", "internal/core/dialect",
+	"internal/core/egress", "internal/core/failures", "internal/core/judge", "internal/core/ledger", "internal/core/models", "internal/core/plain",
+	"internal/core/policy", "internal/core/protocol", "internal/core/secrets", "internal/core/sidecalls",
+	"internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver",
+	"internal/kube/modelbackends", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/supervisorpolicy", "internal/kube/templates",
+	"internal/redacted", "internal/tunnel",
+}
+
+// TestGatewayLinks follows imports from the gateway.
+func TestGatewayLinks(t *testing.T) {
+	imports := map[string][]string{}
+	for _, s := range readModule(t, "../..") {
+		if !s.test() {
+			imports[module+s.pkg] = append(imports[module+s.pkg], s.imports...)
+		}
+	}
+	for _, pkg := range gatewayLinks {
+		if reaches(imports, module+"cmd/gateway", func(imported string) bool { return imported == module+pkg }) == "" {
+			t.Errorf("cmd/gateway does not link %s any more: remove it from gatewayLinks", pkg)
+		}
+	}
+	other := func(imported string) bool {
+		own, ours := strings.CutPrefix(imported, module)
+		return ours && !slices.Contains(gatewayLinks, own)
+	}
+	if problem := reaches(imports, module+"cmd/gateway", other); problem != "" {
+		t.Errorf("what the gateway links is in gatewayLinks, and this is not: %s", problem)
+	}
+}
+
 // kubernetes says whether a package is a Kubernetes library, or ours for it.
 func kubernetes(pkg string) bool {
 	own := strings.TrimPrefix(pkg, module)

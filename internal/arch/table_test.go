@@ -12,6 +12,11 @@ var (
 	// apiClient is what talks to an API server.
 	apiClient = append([]string{"k8s.io/client-go/", "k8s.io/utils/", "sigs.k8s.io/controller-runtime", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/logr"}, apiTypes...)
 	core      = []string{"internal/core/"}
+	// gatewayCore is what the gateway decides by: nothing of the life of a Feature, and nothing of an agent but its traffic.
+	gatewayCore = []string{
+		"internal/core/answers", "internal/core/compose", "internal/core/conversation", "internal/core/dialect", "internal/core/egress", "internal/core/ledger", "internal/core/models",
+		"internal/core/policy", "internal/core/protocol", "internal/core/sidecalls",
+	}
 	// process is what a process of the system namespace is run with: flags, logs, metrics.
 	process = []string{
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/",
@@ -62,11 +67,12 @@ func coreRows() []row {
 		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
 		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
 		{pkg: "internal/core/revision", why: why + "which of two orders is newer; watchdog and intake compare in the same way", pure: true},
-		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/anomaly", "internal/core/notice", "internal/core/policy"}, pure: true},
+		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/anomaly", "internal/core/notice", "internal/core/policy", "internal/core/sidecalls"}, pure: true},
 		{pkg: "internal/core/secrets", why: why + "what looks like a secret, and texts without it; jsontext finds where a string stands", allow: []string{"github.com/go-json-experiment/json/jsontext"}, pure: true},
 		{pkg: "internal/core/session", why: why + "one agent's conversation with its models: what is wrong, what is done about it, and what the agent is told", allow: []string{"internal/core/anomaly", "internal/core/plain", "internal/core/conversation", "internal/core/dialect", "internal/core/session/directives", "internal/core/failures", "internal/core/journal", "internal/core/notice", "internal/core/policy", "internal/core/protocol", "internal/core/secrets", "internal/core/session/steering"}, pure: true},
 		{pkg: "internal/core/session/spoken", why: why + "the lines by which an agent answers its supervisor", allow: []string{"internal/core/plain"}, pure: true},
 		{pkg: "internal/core/session/steering", why: why + "what is done about an agent that is in trouble, and what it is told", allow: []string{"internal/core/anomaly", "internal/core/plain", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol"}, pure: true},
+		{pkg: "internal/core/sidecalls", why: why + "by which models agents make small calls of their own: all that the gateway knows of runtimes", pure: true},
 		{pkg: "internal/core/worker", why: why + "what the runtime worker says to models, and what it does next", allow: core, pure: true},
 		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
 	}
@@ -138,20 +144,24 @@ func kubeRows() []row {
 		{pkg: "internal/kube/conditions", why: why + "sets and summarises conditions", allow: with(apiTypes, []string{"internal/core/plain"})},
 		{
 			pkg: "internal/kube/desired", why: why + "objects as they should be; builds values and talks to nobody", pure: true,
-			allow: with(core, apiTypes, []string{"internal/kube/translate"}),
-			tests: []string{"k8s.io/pod-security-admission/", "sigs.k8s.io/yaml"},
+			allow: with(core, apiTypes, []string{"internal/kube/features"}),
+			tests: []string{"internal/kube/networkpolicy", "internal/kube/supervisorpolicy", "k8s.io/pod-security-admission/", "sigs.k8s.io/yaml"},
 		},
 		{pkg: "internal/kube/flow", why: why + "runs steps, writes status once, then emits events", allow: with(core, apiClient, []string{"internal/kube/conditions"})},
-		{pkg: "internal/kube/identity", why: why + "token to pod to Feature; the gateway uses it too, so it stays small", allow: with(core, apiClient, []string{"internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"})},
-		{pkg: "internal/kube/intake", why: why + "reports in, orders out, for pods that identity vouches for", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/leases", "internal/kube/runstatus", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"}), tests: []string{"internal/kube/flow"}},
+		{pkg: "internal/kube/identity", why: why + "token to pod to Feature; the gateway uses it too, so it stays small", allow: with(apiClient, []string{"internal/core/answers", "internal/core/compose", "internal/core/policy", "internal/core/protocol", "internal/kube/supervisorpolicy", "internal/kube/templates", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"})},
+		{pkg: "internal/kube/intake", why: why + "reports in, orders out, for pods that identity vouches for", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/leases", "internal/kube/runstatus", "internal/kube/features", "internal/kube/supervisorpolicy", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"}), tests: []string{"internal/kube/flow"}},
 		{pkg: "internal/kube/leases", why: why + "locks of contracts as Leases", allow: with(core, apiClient, []string{"internal/kube/flow"})},
 		{pkg: "internal/kube/metrics", why: why + "what reports and Features make of Prometheus metrics", allow: with(core, apiClient, []string{"github.com/prometheus/client_golang/prometheus"}), tests: []string{"github.com/prometheus/client_golang/prometheus/", "sigs.k8s.io/yaml"}},
 		{pkg: "internal/kube/nodes", why: why + "what nodes can do that may run a Feature's pods", allow: with(core, apiClient)},
-		{pkg: "internal/kube/observe", why: why + "objects to what lifecycle decides on; reads values and talks to nobody", pure: true, allow: with(core, apiTypes, []string{"internal/kube/translate", "internal/kube/conditions"})},
+		{pkg: "internal/kube/observe", why: why + "objects to what lifecycle decides on; reads values and talks to nobody", pure: true, allow: with(core, apiTypes, []string{"internal/kube/features", "internal/kube/conditions"})},
 		{pkg: "internal/kube/pki", why: why + "the CA and the certificates of intake and gateway", allow: with(core, apiClient)},
 		{pkg: "internal/kube/runstatus", why: why + "what reports make of a run; values alone", pure: true, allow: with(core, apiTypes)},
-		{pkg: "internal/kube/translate", why: why + "API to core and back; values alone", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions", "sigs.k8s.io/yaml"})},
-		{pkg: "internal/kube/view", why: why + "the aggregated API, for people; kube-apiserver vouches for them", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/intake", "internal/kube/translate", "k8s.io/apiserver/pkg/"}), tests: []string{"k8s.io/apiserver/pkg/"}},
+		{pkg: "internal/kube/features", why: why + "Features to the core and back: what is asked of one, its orders and its status; values, and the manager's", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions"}), tests: []string{"internal/kube/supervisorpolicy"}},
+		{pkg: "internal/kube/modelbackends", why: why + "which backends the gateways are configured with and have in force; values alone", pure: true, allow: with(apiTypes, []string{"internal/core/models", "internal/core/protocol", "sigs.k8s.io/yaml"}), tests: core},
+		{pkg: "internal/kube/networkpolicy", why: why + "NetworkPolicies to the core; values, and the manager's", pure: true, allow: with(apiTypes, []string{"internal/core/isolation"})},
+		{pkg: "internal/kube/supervisorpolicy", why: why + "SupervisorPolicies to the core, and those that apply to a Feature merged; values alone, for manager and gateway", pure: true, allow: with(apiTypes, []string{"internal/core/bounds", "internal/core/checks", "internal/core/judge", "internal/core/ledger", "internal/core/policy"}), tests: []string{"sigs.k8s.io/yaml"}},
+		{pkg: "internal/kube/templates", why: why + "Templates to the core; values alone, for manager and gateway", pure: true, allow: []string{"api/", "internal/core/answers"}},
+		{pkg: "internal/kube/view", why: why + "the aggregated API, for people; kube-apiserver vouches for them", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/intake", "internal/kube/features", "k8s.io/apiserver/pkg/"}), tests: []string{"k8s.io/apiserver/pkg/"}},
 	}
 }
 
@@ -170,7 +180,7 @@ func programRows() []row {
 
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process, []string{"internal/redacted"})},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity, its certificate and the list of metrics alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/pod/modelproxy", "github.com/klauspost/compress/zstd", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "sigs.k8s.io/yaml"}},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity, its certificate and the list of metrics alone", allow: with(gatewayCore, apiClient, process, []string{"internal/app/process", "internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/modelbackends", "internal/kube/supervisorpolicy", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/pod/modelproxy", "github.com/klauspost/compress/zstd", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "sigs.k8s.io/yaml"}},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/pod/runnerlink", "internal/pod/proc", "golang.org/x/sys/unix"}},
 		{
 			pkg: "internal/app/worker", why: "the agent of the runtime worker: a client of the watchdog's two servers, as any agent is; no API client, no Git, no files",
@@ -230,6 +240,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/detour", why: why + "requests that would have a provider act elsewhere"},
 		{pkg: "internal/testkit/engine", why: why + "a watchdog without the rest of the world, for benchmarks", allow: with(core, []string{"internal/app/watchdog", "internal/pod/git", "internal/pod/objects", "internal/pod/workspace"})},
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts; what it refuses is what intake refuses", allow: with(core, []string{"internal/kube/runstatus"})},
+		{pkg: "internal/testkit/filled", why: why + "values of which no field is zero", allow: apiTypes},
 		{pkg: "internal/testkit/gateway", why: why + "model calls through a gateway without the API server, for benchmarks", allow: with(core, []string{"internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver"})},
 		{pkg: "internal/testkit/gitspy", why: why + "a git that is listened to"},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},

@@ -14,7 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/core/sidecalls"
 	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
 	"github.com/tidewaiter/tidewaiter/internal/gateway/egressproxy"
 	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
@@ -117,17 +117,17 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (modelserve
 	if notAllowed != nil {
 		return modelserver.Caller{Feature: p.name()}, notAllowed
 	}
-	runtime, _ := runtimes.Find(p.feature.Spec.Agent.Runtime)
+	side := sidecalls.Of(p.feature.Spec.Agent.Runtime)
 	return modelserver.Caller{
 		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: task,
 		Models: t.Models, ProviderTools: t.ProviderTools, Before: t.before, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded, ToolResults: t.ToolResults,
-		Answers: t.Answers, SideCalls: runtime.SideCalls(),
+		Answers: t.Answers, SideCalls: side.Any(),
 		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent, Rate: allowed.rate, Keep: allowed.keep,
 		Key: func(ctx context.Context, key policy.SecretKey) (string, error) {
 			return a.keys.read(ctx, projectKey{p.feature.Namespace, key})
 		},
 		Role: func(model string) string {
-			if runtime.Small(model) {
+			if side.Has(model) {
 				return policy.RoleSummarizer
 			}
 			return policy.RolePrimary

@@ -26,7 +26,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	hostbackends "github.com/tidewaiter/tidewaiter/internal/gateway/backends"
 	"github.com/tidewaiter/tidewaiter/internal/gateway/modelserver"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/modelbackends"
 )
 
 // maxKey bounds a key in bytes; keys of providers have some hundred.
@@ -130,7 +130,7 @@ func (b *backends) load(ctx context.Context) {
 	}
 	b.seen = seen // a broken configuration is told once
 	var table *modelserver.Table
-	config, err := translate.Backends(text)
+	config, err := modelbackends.Read(text)
 	if err == nil {
 		table, err = modelserver.NewTable(config, keys, hostbackends.Options{})
 	}

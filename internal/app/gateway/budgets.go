@@ -16,7 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/supervisorpolicy"
 )
 
 const (
@@ -70,10 +70,10 @@ func (b *budgets) of(ctx context.Context, p pod, effective func(context.Context)
 	case err != nil && known && was.err == nil:
 		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the policies of a Feature cannot be used", "feature", p.name(), "error", err.Error())
 		a.budgets, a.warnAtPercent, a.rate, a.keep, a.err = was.budgets, was.warnAtPercent, was.rate, was.keep, nil
-		if !errors.Is(err, translate.ErrUnusablePolicy) { // they cannot be read at the moment, and nothing is known of what they say now
+		if !errors.Is(err, supervisorpolicy.ErrUnusable) { // they cannot be read at the moment, and nothing is known of what they say now
 			a.suspendedBy = was.suspendedBy
 		}
-	case errors.Is(err, translate.ErrUnusablePolicy):
+	case errors.Is(err, supervisorpolicy.ErrUnusable):
 		a.err = &coremodels.Refusal{Message: fmt.Sprintf("the policies of the Feature cannot be used, and their budgets are not known: %v", err)}
 	}
 	b.known.Add(p.feature.UID, a)

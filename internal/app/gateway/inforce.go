@@ -19,7 +19,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/modelbackends"
 )
 
 const (
@@ -116,7 +116,7 @@ func (a *announcer) write(ctx context.Context, in models.InForce) error {
 		return err
 	}
 	gone := map[string]any{}
-	for name, other := range translate.Fleet(&lease) {
+	for name, other := range modelbackends.InForce(&lease) {
 		if in.Renewed.Sub(other.Renewed) > models.InForceForgotten {
 			gone[protocol.InForcePrefix+name] = nil
 		}

@@ -21,7 +21,7 @@ import (
 
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/modelbackends"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -59,7 +59,7 @@ func TestAnnouncer(t *testing.T) {
 	until := func(what string, holds func(coremodels.Fleet) bool) {
 		t.Helper()
 		gomega.NewWithT(t).Eventually(func() bool {
-			return env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease) == nil && holds(translate.Fleet(lease))
+			return env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease) == nil && holds(modelbackends.InForce(lease))
 		}, time.Minute, 10*time.Millisecond).Should(gomega.BeTrue(), what)
 	}
 	a.say(coremodels.InForce{Digest: "first", Problem: strings.Repeat("ä", maxProblem)})

@@ -19,11 +19,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 	"github.com/tidewaiter/tidewaiter/internal/kube/view"
 )
 
@@ -77,7 +77,7 @@ var _ intake.Errands = errands{}
 
 // Claim implements intake.Errands.
 func (errands) Claim(f *v1alpha1.Feature) string {
-	if translate.Ephemeral(f) {
+	if features.Ephemeral(f) {
 		return ""
 	}
 	return desired.TrustedClaim(f.Name)

@@ -94,7 +94,7 @@ const (
 	larger  stricter = "the larger one"
 )
 
-// limits of a number: the least and the most that it may be. Those of the CRD are the same, as a test of kube/translate says.
+// limits of a number: the least and the most that it may be. Those of the CRD are the same, as a test of kube/supervisorpolicy says.
 type limits[T int | int64 | duration] struct{ least, most T }
 
 // from is limits in their order.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/core/sidecalls"
 )
 
 // TestAgents: what every runtime with a program of its own does.
@@ -112,9 +113,6 @@ func TestOpencodeConfiguration(t *testing.T) {
 			t.Errorf("%s is not JSON: %s", name, value)
 		}
 	}
-	if !r.Small("small") || r.Small("primary") {
-		t.Error("the gateway does not tell its models apart")
-	}
 }
 
 // TestOpencodeKnowsItsWindow: it compacts a conversation by the window of its model, and leaves room for an answer in a small one. Of a window that
@@ -159,6 +157,15 @@ func TestSessions(t *testing.T) {
 		task.Correction = "Remove evil.html."
 		if how := r.Adapter.Launch(task); !has(how) || *how.Input != "Remove evil.html." {
 			t.Errorf("%s: corrected: %q, %q", r.Name, how.Argv, *how.Input)
+		}
+	}
+}
+
+// TestSideCalls: the gateway knows the calls of every client that asks models by itself.
+func TestSideCalls(t *testing.T) {
+	for _, r := range runtimes.All() {
+		if r.Dialect != "" && !sidecalls.Of(r.Name).Any() {
+			t.Errorf("%s: say in internal/core/sidecalls which models it asks for small calls of its own", r.Name)
 		}
 	}
 }

@@ -44,9 +44,4 @@ func TestClaudeCode(t *testing.T) {
 	if ask, resume := r.Adapter.Pause("c", 1); ask != nil || resume != nil {
 		t.Errorf("it is asked to pause: %v, %v", ask, resume)
 	}
-	for model, small := range map[string]bool{"claude-haiku-4-5": true, "claude-opus-5-5": false, "": false} {
-		if r.Small(model) != small {
-			t.Errorf("model %q is small: %v", model, !small)
-		}
-	}
 }

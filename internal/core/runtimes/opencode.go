@@ -6,16 +6,15 @@ package runtimes
 import (
 	"slices"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/sidecalls"
 )
 
 // opencode is opencode without a terminal. https://opencode.ai/docs/cli/#run
 type opencode struct{}
 
-// Names of the models that opencode asks for; the gateway knows the small one by it.
-const (
-	opencodeModel = "primary"
-	opencodeSmall = "small"
-)
+// opencodeModel is the name of the model that opencode asks for.
+const opencodeModel = "primary"
 
 // Launch implements Adapter. All of its configuration is in the environment.
 func (opencode) Launch(t Task) Launch {
@@ -91,12 +90,12 @@ func opencodeConfig(url, tools string, window int64) string {
 		Share      string              `json:"share"`
 		MCP        map[string]server   `json:"mcp,omitempty"`
 	}{
-		Model: "tidewaiter/" + opencodeModel, SmallModel: "tidewaiter/" + opencodeSmall, Share: "disabled", MCP: servers,
+		Model: "tidewaiter/" + opencodeModel, SmallModel: "tidewaiter/" + sidecalls.Opencode, Share: "disabled", MCP: servers,
 		Provider: map[string]provider{"tidewaiter": {
 			NPM: "@ai-sdk/openai-compatible", Name: "Tidewaiter",
 			// It asks nobody without a key. The watchdog throws this one away.
 			Options: map[string]string{"baseURL": url, "apiKey": "none"},
-			Models:  map[string]named{opencodeModel: primary, opencodeSmall: {Name: opencodeSmall}},
+			Models:  map[string]named{opencodeModel: primary, sidecalls.Opencode: {Name: sidecalls.Opencode}},
 		}},
 	})
 }

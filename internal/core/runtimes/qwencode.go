@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/sidecalls"
 )
 
 // qwenCode is Qwen Code without a terminal. https://qwenlm.github.io/qwen-code-docs/en/users/features/headless/
@@ -15,10 +17,8 @@ type qwenCode struct{}
 const (
 	// qwenSettings are below HOME, and named by a variable: they are those of the machine, which count before those of the user and of the repository.
 	qwenSettings = ".tidewaiter/qwen-code.json"
-	// qwenModel is its model where the policy names none, and qwenSmall the one for side calls. The gateway knows the latter by its name, which no real
-	// model has.
+	// qwenModel is its model where the policy names none.
 	qwenModel = "primary"
-	qwenSmall = "tidewaiter-small"
 )
 
 // Launch implements Adapter.
@@ -64,8 +64,8 @@ func qwenConfig(url, model, tools string) string {
 		"security":  object{"folderTrust": object{"enabled": false}},
 		// After each task it would work on notes for a next one, and there is none.
 		"memory":         object{"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
-		"fastModel":      qwenSmall,
-		"modelProviders": object{"openai": []object{provider(model), provider(qwenSmall)}},
+		"fastModel":      sidecalls.QwenCode,
+		"modelProviders": object{"openai": []object{provider(model), provider(sidecalls.QwenCode)}},
 	}
 	if tools != "" {
 		// What is excluded, instead, takes commands that write files along.

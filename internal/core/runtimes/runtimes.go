@@ -4,8 +4,6 @@
 // Package runtimes knows what each way to run an agent can do, and in which execution mode a Feature's agent runs.
 package runtimes
 
-import "strings"
-
 // Channel is how a running agent can be told something.
 type Channel string
 
@@ -54,27 +52,11 @@ type Record struct {
 	EveryDialect bool
 	// Included: its program is in Tidewaiter's own image, and no other is wanted.
 	Included bool
-	// SmallModels are texts in the names of the models that it asks for small side calls, such as titles.
-	SmallModels []string
 	// Adapter drives it; nil where it is not available.
 	Adapter Adapter
 	// Doc says for people what it is.
 	Doc string
 }
-
-// Small says whether a model is one of those for side calls.
-func (r Record) Small(model string) bool {
-	for _, text := range r.SmallModels {
-		if strings.Contains(model, text) {
-			return true
-		}
-	}
-	return false
-}
-
-// SideCalls says whether it makes calls of models of its own, such as for titles: runtimes that have models for them do. Some of
-// them ask the agent's model, but offer it no tools.
-func (r Record) SideCalls() bool { return len(r.SmallModels) > 0 }
 
 // All are the runtimes, the one that takes any image first. A new runtime is an entry here.
 func All() []Record {
@@ -85,28 +67,28 @@ func All() []Record {
 		},
 		{
 			Name: "claude-code", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: claudeCode{},
-			Dialect: "anthropic", SmallModels: []string{"haiku"},
-			Doc: "Claude Code without a terminal. Its image needs the program `claude` in its `PATH`, or `spec.agent.command` names it.",
+			Dialect: "anthropic",
+			Doc:     "Claude Code without a terminal. Its image needs the program `claude` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
 			Name: "codex", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: codex{},
-			Dialect: "openai-responses", SmallModels: []string{"-mini", "-nano"},
-			Doc: "Codex CLI (`codex exec`). Its image needs the program `codex` in its `PATH`, or `spec.agent.command` names it.",
+			Dialect: "openai-responses",
+			Doc:     "Codex CLI (`codex exec`). Its image needs the program `codex` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
 			Name: "opencode", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: opencode{},
-			Dialect: "openai-chat", SmallModels: []string{opencodeSmall},
-			Doc: "opencode (`opencode run`). Its image needs the program `opencode` in its `PATH`, or `spec.agent.command` names it.",
+			Dialect: "openai-chat",
+			Doc:     "opencode (`opencode run`). Its image needs the program `opencode` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
 			Name: "qwen-code", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: qwenCode{},
-			Dialect: "openai-chat", SmallModels: []string{qwenSmall},
-			Doc: "Qwen Code without a terminal. Its image needs the program `qwen` in its `PATH`, or `spec.agent.command` names it.",
+			Dialect: "openai-chat",
+			Doc:     "Qwen Code without a terminal. Its image needs the program `qwen` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
 			Name: "gemini-cli", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: geminiCLI{},
-			Dialect: "gemini", SmallModels: []string{"flash-lite"},
-			Doc: "Gemini CLI without a terminal. Its image needs the program `gemini` in its `PATH`, or `spec.agent.command` names it.",
+			Dialect: "gemini",
+			Doc:     "Gemini CLI without a terminal. Its image needs the program `gemini` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
 			Name: "worker", Available: true, Deterministic: true, Channel: ChannelTools, Pause: PauseNone, Adapter: worker{}, EveryDialect: true, Included: true,

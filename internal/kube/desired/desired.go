@@ -17,7 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
 // Options are what the manager knows and the Feature does not say.
@@ -71,7 +71,7 @@ func sizeOf(f *v1alpha1.Feature, volume string) resource.Quantity {
 
 // Claims are the volumes of a Feature; none when they are to live and die with its pod.
 func Claims(f *v1alpha1.Feature) []*corev1ac.PersistentVolumeClaimApplyConfiguration {
-	if translate.Ephemeral(f) {
+	if features.Ephemeral(f) {
 		return nil
 	}
 	var claims []*corev1ac.PersistentVolumeClaimApplyConfiguration

@@ -33,7 +33,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/networkpolicy"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -263,7 +263,7 @@ func TestIsolationIsWhatTheNetworkPolicyAllows(t *testing.T) {
 	if err := json.Unmarshal(raw, &applied); err != nil {
 		t.Fatal(err)
 	}
-	got := translate.NetworkPolicy(&applied)
+	got := networkpolicy.Values(&applied)
 	got.Name, got.Pods = "", isolation.Selector{}
 	if diff := cmp.Diff(*Isolation("tidewaiter-system"), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

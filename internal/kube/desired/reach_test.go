@@ -18,7 +18,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
+	"github.com/tidewaiter/tidewaiter/internal/kube/supervisorpolicy"
 )
 
 // elsewhere are the leaves of a Feature's spec that reach neither the orders of its watchdog, nor what the lifecycle decides by, nor its objects, and why.
@@ -78,7 +79,7 @@ func TestEveryFieldOfASpecReachesSomething(t *testing.T) {
 		_, excused := elsewhere[leaf]
 		switch same := reached(t, object) == before; {
 		case same && !excused:
-			t.Errorf("spec.%s changes nothing: neither the orders of the watchdog (kube/translate), nor what core/lifecycle decides by, nor an object (kube/desired). Use it there, or say in elsewhere in this test where it is used", leaf)
+			t.Errorf("spec.%s changes nothing: neither the orders of the watchdog (kube/features), nor what core/lifecycle decides by, nor an object (kube/desired). Use it there, or say in elsewhere in this test where it is used", leaf)
 		case !same && excused:
 			t.Errorf("spec.%s reaches something: take it out of elsewhere in this test", leaf)
 		}
@@ -93,14 +94,14 @@ func reached(t *testing.T, object map[string]any) string {
 		t.Fatal(err)
 	}
 	f.Namespace = "shop"
-	effective, err := translate.Effective(f, nil, translate.Place{})
+	effective, err := supervisorpolicy.Effective(f, nil, supervisorpolicy.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	configMap, key, _ := translate.PromptKey(f)
+	configMap, key, _ := features.PromptKey(f)
 	o := desired.Options{SystemNamespace: "tidewaiter-system", Image: "tidewaiter", Pod: effective.Pod, Intake: netip.MustParseAddr("10.0.0.1"), Gateway: netip.MustParseAddr("10.0.0.2")}
 	all, err := json.Marshal([]any{
-		translate.Orders(f, effective, f.Spec.Prompt, nil), translate.Spec(f, effective), translate.Use(f), configMap, key, desired.Claims(f),
+		features.Orders(f, effective, f.Spec.Prompt, nil), features.Spec(f, effective), features.Use(f), configMap, key, desired.Claims(f),
 		desired.Job(f, lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, o),
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
 // Volumes that live and die with the pod, or come from the API server.
@@ -51,7 +51,7 @@ func volume(f *v1alpha1.Feature, name string) *corev1ac.VolumeApplyConfiguration
 	v := corev1ac.Volume().WithName(name)
 	switch name {
 	case volumeTrusted, volumeWorkspace, volumeHome:
-		if translate.Ephemeral(f) {
+		if features.Ephemeral(f) {
 			return v.WithEmptyDir(corev1ac.EmptyDirVolumeSource().WithSizeLimit(sizeOf(f, name)))
 		}
 		return v.WithPersistentVolumeClaim(corev1ac.PersistentVolumeClaimVolumeSource().WithClaimName(naming.Volume(f.Name, name)))

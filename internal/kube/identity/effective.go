@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/supervisorpolicy"
 )
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
@@ -57,7 +57,7 @@ func EffectiveAt(ctx context.Context, reader client.Reader, f *v1alpha1.Feature,
 		return policy.Effective{}, AsOf{}, err
 	}
 	asOf.Namespace = version
-	effective, err = translate.Effective(f, policies, at)
+	effective, err = supervisorpolicy.Effective(f, policies, at)
 	if err != nil {
 		return effective, AsOf{}, fmt.Errorf("merge policies: %w", err)
 	}
@@ -66,7 +66,7 @@ func EffectiveAt(ctx context.Context, reader client.Reader, f *v1alpha1.Feature,
 
 // Place is what policies may select the Features of a namespace by. The namespace is read, and its version given, where
 // one of the policies selects by its labels.
-func Place(ctx context.Context, reader client.Reader, namespace, systemNamespace string, policies ...v1alpha1.SupervisorPolicy) (at translate.Place, version string, err error) {
+func Place(ctx context.Context, reader client.Reader, namespace, systemNamespace string, policies ...v1alpha1.SupervisorPolicy) (at supervisorpolicy.Place, version string, err error) {
 	at.SystemNamespace = systemNamespace
 	if !slices.ContainsFunc(policies, func(p v1alpha1.SupervisorPolicy) bool { return p.Spec.NamespaceSelector != nil }) {
 		return at, "", nil

@@ -15,7 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/templates"
 )
 
 // Outputs are the Output templates that apply to a Feature: the checks of all of them, and the texts of each scope, both in their order.
@@ -44,7 +44,7 @@ func Templates(ctx context.Context, reader client.Reader, namespace, systemNames
 		if t.Direction != v1alpha1.DirectionOutput {
 			continue
 		}
-		if checks, some := translate.Checks(t.AnswerChecks); some {
+		if checks, some := templates.Checks(t.AnswerChecks); some {
 			r.Checks = append(r.Checks, checks)
 		}
 	}

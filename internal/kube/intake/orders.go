@@ -19,9 +19,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 // errBehind says that this replica cannot see what the caller has been told by another one.
@@ -109,7 +109,7 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, q question, now si
 	}
 	header.Set("ETag", now.tag)
 	header.Set(protocol.RevisionHeader, now.revision.Max(q.seen).String())
-	header.Set(protocol.NextCheckpointHeader, strconv.FormatInt(translate.NextCheckpoint(now.feature), 10))
+	header.Set(protocol.NextCheckpointHeader, strconv.FormatInt(features.NextCheckpoint(now.feature), 10))
 	if now.tag == q.known {
 		w.WriteHeader(http.StatusNotModified)
 		return

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
 const (
@@ -59,7 +59,7 @@ func newPrompts(live client.Reader, c clock.PassiveClock) (*prompts, error) {
 
 // of gives the prompt of a Feature; a fresh one from the API server, whatever is remembered.
 func (p *prompts) of(ctx context.Context, f *v1alpha1.Feature, fresh bool) (promptText, error) {
-	name, key, ok := translate.PromptKey(f)
+	name, key, ok := features.PromptKey(f)
 	if !ok {
 		return promptText{text: f.Spec.Prompt}, nil
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 // sight is what orders are made of, as a replica saw it at one time. The orders themselves are made and encoded only
@@ -68,7 +68,7 @@ func (s *Server) look(ctx context.Context, q question, f *v1alpha1.Feature, from
 		return sight{}, err
 	}
 	now := sight{
-		feature: f, orders: translate.Orders(f, effective, prompt.text, held),
+		feature: f, orders: features.Orders(f, effective, prompt.text, held),
 		revision: revision.Revision{Feature: f.ResourceVersion, Policies: asOf.Policies, Prompt: prompt.version, Namespace: asOf.Namespace},
 	}
 	now.tag, err = tagOf(now, prompt)

@@ -13,25 +13,25 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
 // Areas compares the plan of a Feature with those of others on its repository: with who is at work, or has begun to as far as
 // is known here, and, where the Feature would wait, with who waits and comes first.
-func Areas(f *v1alpha1.Feature, features []v1alpha1.Feature, begun func(*v1alpha1.Feature) bool, wait bool) lifecycle.Areas {
-	repository, plan := locks.Repository(f.Spec.Repository.URL), judge.Compare(translate.Plan(f))
+func Areas(f *v1alpha1.Feature, others []v1alpha1.Feature, begun func(*v1alpha1.Feature) bool, wait bool) lifecycle.Areas {
+	repository, plan := locks.Repository(f.Spec.Repository.URL), judge.Compare(features.Plan(f))
 	type found struct {
 		feature *v1alpha1.Feature
 		overlap lifecycle.Overlap
 	}
 	var all []found
-	for i := range features {
-		g := &features[i]
+	for i := range others {
+		g := &others[i]
 		works := AtWork(g) || begun(g)
 		if g.UID == f.UID || !works && !(wait && WaitsForArea(g) && Before(g, f)) || locks.Repository(g.Spec.Repository.URL) != repository {
 			continue
 		}
-		if mine, theirs, ok := plan.Overlaps(translate.Plan(g)); ok {
+		if mine, theirs, ok := plan.Overlaps(features.Plan(g)); ok {
 			who := locks.Holder{Namespace: g.Namespace, Name: g.Name}.For(f.Namespace)
 			all = append(all, found{g, lifecycle.Overlap{Who: who, Before: !works, Mine: mine, Theirs: theirs}})
 		}

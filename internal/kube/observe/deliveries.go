@@ -10,7 +10,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
 // DeliveredTo is the repository that a Feature has delivered a change to; empty where it has delivered none.
@@ -22,8 +22,8 @@ func DeliveredTo(f *v1alpha1.Feature) string {
 }
 
 // Deliveries of other Features of the project that concern one at work, those that are known already included. It is never nil.
-func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, features []v1alpha1.Feature, effective policy.Effective) []deliveries.Notice {
-	work, repository := deliveries.Work{Plan: translate.Plan(f)}, locks.Repository(f.Spec.Repository.URL)
+func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, others []v1alpha1.Feature, effective policy.Effective) []deliveries.Notice {
+	work, repository := deliveries.Work{Plan: features.Plan(f)}, locks.Repository(f.Spec.Repository.URL)
 	if f.Status.StartedAt != nil {
 		work.Since = f.Status.StartedAt.Time
 	}
@@ -33,8 +33,8 @@ func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, features []v1alp
 		}
 	}
 	var found []deliveries.Delivery
-	for i := range features {
-		g := &features[i]
+	for i := range others {
+		g := &others[i]
 		if g.UID == f.UID || g.Namespace != f.Namespace || g.Status.FinishedAt == nil || g.Status.FinishedAt.Time.Before(work.Since) || DeliveredTo(g) != repository {
 			continue
 		}

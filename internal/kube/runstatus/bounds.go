@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxRunBytes bounds the JSON of a run; the tasks of the largest plan take two thirds of it. See maxStatusBytes of
-	// kube/translate for the sum.
+	// kube/features for the sum.
 	maxRunBytes = 256 << 10
 	// maxObject bounds names of objects, maxHash commits, maxReason the reason of a checkpoint, in characters, as the API
 	// does.

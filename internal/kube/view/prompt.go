@@ -15,8 +15,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 // paramTask is a task of the Feature, by its name.
@@ -42,7 +42,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, key, err)
 		return
 	}
-	tasks := translate.Tasks(&f)
+	tasks := features.Tasks(&f)
 	at := 0
 	if name := query.Get(paramTask); name != "" {
 		at = slices.IndexFunc(tasks, func(t protocol.Task) bool { return t.Name == name })
@@ -57,14 +57,14 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	prompt := f.Spec.Prompt
-	if name, entry, from := translate.PromptKey(&f); from {
+	if name, entry, from := features.PromptKey(&f); from {
 		prompt = fmt.Sprintf("(the text of key %q of ConfigMap %s)", entry, name)
 	}
-	text := runtimes.Task{Prompt: prompt, Bounds: translate.Bounds(&f, effective)}
+	text := runtimes.Task{Prompt: prompt, Bounds: features.Bounds(&f, effective)}
 	if len(tasks) > 0 {
 		text.Instructions = tasks[at].Instructions
 	}
-	if translate.Mode(&f, effective).Mode == policy.ModeDeterministic {
+	if features.Mode(&f, effective).Mode == policy.ModeDeterministic {
 		text.Tools = "http://127.0.0.1" + protocol.MCPPath
 	}
 	told := text.Text()

@@ -1,0 +1,193 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package features
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+)
+
+// defaultRetries is the CRD's default of spec.retries, for objects that were made without it.
+const defaultRetries = 3
+
+// Spec is the part of a Feature that decides about its life.
+func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
+	s := lifecycle.Spec{
+		Name:        f.Name,
+		Generation:  f.Generation,
+		Suspend:     f.Spec.Suspend,
+		SuspendedBy: strings.Join(plain.CutList(effective.SuspendedBy, 8), ", "),
+		Retries:     int(ptr.Deref(f.Spec.Retries, defaultRetries)),
+		Branch:      Branch(f),
+		Ephemeral:   Ephemeral(f),
+		NotActedOn:  notActedOn(f),
+		Budget:      effective.Budgets.Any(),
+		AskRestart:  effective.Supervision.RestartMode == policy.RestartAsk,
+	}
+	s.Strategy, s.StrategyReason = strategy(f, effective)
+	choice := Mode(f, effective)
+	s.Mode, s.ModeNotice = choice.Mode, choice.Notice
+	if f.DeletionTimestamp != nil {
+		s.DeletedAt = f.DeletionTimestamp.Time
+	}
+	if f.Spec.Deadline != nil {
+		s.Deadline = f.Spec.Deadline.Duration
+	}
+	if f.Spec.TTLAfterFinished != nil {
+		s.TTLAfterFinished = &f.Spec.TTLAfterFinished.Duration
+	}
+	s.RequireApproval = RequiresApproval(f, effective)
+	if effective.Approval == policy.ApprovalRequired {
+		s.ApprovalBy = effective.Origins["delivery.approval"]
+	}
+	if d := f.Spec.Delivery; d != nil {
+		s.ApprovedCommit = d.ApprovedCommit
+	}
+	for _, r := range f.Spec.Requests {
+		q := lifecycle.Request{ID: r.ID, Kind: requestKind(r)}
+		if r.Rollback != nil {
+			_, q.Refusal = rollback(f.Name, *r.Rollback)
+		}
+		s.Requests = append(s.Requests, q)
+	}
+	return s
+}
+
+// RequiresApproval reports whether a person must approve the delivery: because the Feature says so, or a policy.
+func RequiresApproval(f *v1alpha1.Feature, effective policy.Effective) bool {
+	d := f.Spec.Delivery
+	return effective.Approval == policy.ApprovalRequired || d != nil && d.Approval == v1alpha1.ApprovalRequired
+}
+
+// Mode that a Feature's agent runs in under a policy; without one where nothing can run it.
+func Mode(f *v1alpha1.Feature, effective policy.Effective) runtimes.Choice {
+	runtime, known := runtimes.Find(f.Spec.Agent.Runtime)
+	if !known || effective.Execution.Mode == "" {
+		return runtimes.Choice{}
+	}
+	return runtimes.Choose(effective.Execution.Mode, runtime)
+}
+
+// strategy that a new attempt of a Feature runs by under a policy.
+func strategy(f *v1alpha1.Feature, effective policy.Effective) (name, reason string) {
+	var contracts []string
+	if f.Spec.Plan != nil {
+		contracts = f.Spec.Plan.Contracts
+	}
+	return judge.Strategy(Plan(f), contracts, effective)
+}
+
+// Ephemeral reports whether a Feature's volumes live and die with its pod.
+func Ephemeral(f *v1alpha1.Feature) bool {
+	return f.Spec.Workspace != nil && f.Spec.Workspace.Ephemeral
+}
+
+func requestKind(r v1alpha1.Request) lifecycle.RequestKind {
+	switch {
+	case r.Rollback != nil:
+		return lifecycle.RequestRollback
+	case r.Checkpoint != nil:
+		return lifecycle.RequestCheckpoint
+	case r.Retry != nil:
+		return lifecycle.RequestRetry
+	case r.ResetBreaker != nil:
+		return lifecycle.RequestResetBreaker
+	case r.Release != nil:
+		return lifecycle.RequestRelease
+	default:
+		// The CRD lets exactly one be set.
+		return lifecycle.RequestApprovePlan
+	}
+}
+
+// notActedOn names the fields in use that this version accepts but does not act on, sorted: nobody shall believe in them.
+func notActedOn(f *v1alpha1.Feature) []string {
+	spec := f.Spec
+	var names []string
+	add := func(used bool, name string) {
+		if used {
+			names = append(names, name)
+		}
+	}
+	add(spec.Delivery != nil && spec.Delivery.PullRequest != nil, "spec.delivery.pullRequest")
+	add(len(spec.DependsOn) > 0, "spec.dependsOn")
+	add(len(spec.Gates) > 0, "spec.gates")
+	add(spec.Planning != "" && spec.Planning != v1alpha1.PlanningNone, "spec.planning "+string(spec.Planning)+" (the plan is taken as given)")
+	return names
+}
+
+// Run is what the watchdog reported, or nil.
+func Run(f *v1alpha1.Feature) *lifecycle.Run {
+	r := f.Status.Run
+	if r == nil {
+		return nil
+	}
+	run := &lifecycle.Run{
+		Epoch:               r.Epoch,
+		Connected:           ptr.Deref(r.Connected, false),
+		ConnectionChangedAt: timeOf(r.ConnectionChangedAt),
+		LastValidCheckpoint: r.LastValidCheckpoint,
+		Counts:              lifecycle.Counts(r.Checkpoints),
+		Rollbacks:           rollbacks(r.Rollbacks),
+		Requests:            requestResults(r.Requests),
+		BudgetWarning:       r.BudgetWarning,
+	}
+	if len(r.Anomalies) > 0 {
+		run.Anomalies = map[string]string{}
+	}
+	for _, a := range r.Anomalies {
+		run.Anomalies[a.Type] = a.Message
+		run.Unserved = run.Unserved || a.Type == v1alpha1.ConditionAgentStalled && a.Cause == protocol.CauseProvider
+	}
+	if p := r.Report; p != nil {
+		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head
+		run.Problems, run.Unacknowledged = p.Problems, p.Unacknowledged
+		run.AgentRan = slices.ContainsFunc(r.Tasks, func(t v1alpha1.TaskStatus) bool { return t.State != protocol.TaskPending })
+	}
+	if r.Fault != nil {
+		run.Fault = &lifecycle.Problem{Reason: r.Fault.Reason, Message: r.Fault.Message}
+	}
+	if r.Question != nil {
+		run.Question, run.QuestionID = r.Question.Text, r.Question.ID
+	}
+	if k := r.LastCheckpoint; k != nil {
+		run.Checkpoint = &lifecycle.Checkpoint{Name: k.Name, Verdict: string(k.Verdict), Reason: k.Reason, Message: k.Message}
+	}
+	if n := r.Final; n != nil {
+		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head}
+		if n.Failure != nil {
+			run.Final.Failure = &protocol.Failure{Class: n.Failure.Class, Cause: n.Failure.Cause, Calls: int(n.Failure.Calls)}
+		}
+	}
+	return run
+}
+
+func requestResults(list []v1alpha1.ObservedRequest) []lifecycle.RequestResult {
+	var results []lifecycle.RequestResult
+	for _, r := range list {
+		results = append(results, lifecycle.RequestResult{
+			ID: r.ID, State: lifecycle.RequestState(r.State), Message: r.Message, At: timeOf(r.ObservedAt),
+		})
+	}
+	return results
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
