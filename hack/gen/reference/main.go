@@ -22,6 +22,7 @@ type page struct {
 func pages() []page {
 	return []page{
 		{"conditions.md", conditionsPage},
+		{"detectors.md", detectorsPage},
 		{"failures.md", failuresPage},
 		{"metrics.md", metricsPage},
 		{"policy.md", policyPage},

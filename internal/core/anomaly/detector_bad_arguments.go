@@ -7,22 +7,27 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
 // badArguments is a tool that is called again and again with arguments that it does not take. They are counted apart from other
 // failures: nothing was done, and no file that changes helps.
-var badArguments = detector{name: BadArguments, kind: AgentLooping, look: func(l look) sight {
-	return l.t.most(func(x step) sight {
-		if x.Failure != conversation.FailureFormat {
-			return sight{}
-		}
-		n := l.t.turns(func(o step) counting {
-			switch {
-			case o.Tool == x.Tool && o.Failure == conversation.FailureFormat:
-				return counts
-			case o.Tool == x.Tool && o.Failure == conversation.FailureNone:
-				return ends
+var badArguments = detector{
+	name: BadArguments, kind: AgentLooping,
+	doc:    "A tool is called again and again with arguments that it does not take.",
+	advice: always("Read which parameters the tool has, and send exactly those."),
+	look: func(l look) sight {
+		return l.t.most(func(x step) sight {
+			if x.Failure != conversation.FailureFormat {
+				return sight{}
 			}
-			return passes
+			n := l.t.turns(func(o step) counting {
+				switch {
+				case o.Tool == x.Tool && o.Failure == conversation.FailureFormat:
+					return counts
+				case o.Tool == x.Tool && o.Failure == conversation.FailureNone:
+					return ends
+				}
+				return passes
+			})
+			return sight{
+				tier: l.tier(n, l.r.Loop), tool: x.Tool, count: n, fails: true,
+			}.says("%s was called %d times with arguments that it does not take", x.Tool, n)
 		})
-		return sight{
-			tier: l.tier(n, l.r.Loop), tool: x.Tool, count: n, fails: true,
-		}.says("%s was called %d times with arguments that it does not take", x.Tool, n)
-	})
-}}
+	},
+}

@@ -13,24 +13,29 @@ import (
 
 // cascade is different tools that fail one after the other: what they share is wrong, such as the directory. A tool that has succeeded
 // since does not count, and neither do calls of one turn alone: when one of them fails, clients give up the others.
-var cascade = detector{name: Cascade, kind: CascadeFailure, look: func(l look) sight {
-	const window = 5
-	steps := l.t.Steps[max(0, len(l.t.Steps)-window):]
-	tools, turns := failing(steps, func(x step) string { return x.Tool })
-	if len(tools) < l.r.Cascade {
-		// What a shell runs is as different, where nothing has succeeded. That a search finds nothing is no failure.
-		if len(steps) == window && !slices.ContainsFunc(steps, func(x step) bool { return x.Failure == conversation.FailureNone || x.Bare || x.Waits }) {
-			tools, turns = failing(steps, func(x step) string { return cmp.Or(x.Program, x.Tool) })
+var cascade = detector{
+	name: Cascade, kind: CascadeFailure,
+	doc:    "Different tools fail one after the other: what they share is wrong, such as the directory.",
+	advice: always("Stop and verify the working directory, the paths and the environment before you go on."),
+	look: func(l look) sight {
+		const window = 5
+		steps := l.t.Steps[max(0, len(l.t.Steps)-window):]
+		tools, turns := failing(steps, func(x step) string { return x.Tool })
+		if len(tools) < l.r.Cascade {
+			// What a shell runs is as different, where nothing has succeeded. That a search finds nothing is no failure.
+			if len(steps) == window && !slices.ContainsFunc(steps, func(x step) bool { return x.Failure == conversation.FailureNone || x.Bare || x.Waits }) {
+				tools, turns = failing(steps, func(x step) string { return cmp.Or(x.Program, x.Tool) })
+			}
 		}
-	}
-	slices.Sort(tools)
-	v := sight{lasts: len(tools) >= l.r.Cascade-1 && len(tools) > 1, count: len(tools)}
-	if len(tools) >= l.r.Cascade && turns > 1 {
-		v.tier = Warn
-		return v.says("%d different tools have failed within the last %d calls (%s)", len(tools), window, strings.Join(tools, ", "))
-	}
-	return v
-}}
+		slices.Sort(tools)
+		v := sight{lasts: len(tools) >= l.r.Cascade-1 && len(tools) > 1, count: len(tools)}
+		if len(tools) >= l.r.Cascade && turns > 1 {
+			v.tier = Warn
+			return v.says("%d different tools have failed within the last %d calls (%s)", len(tools), window, strings.Join(tools, ", "))
+		}
+		return v
+	},
+}
 
 // failing tools, by what is one, that have not succeeded since; and in how many turns they have failed.
 func failing(steps []step, by func(x step) string) (tools []string, turns int) {

@@ -9,27 +9,32 @@ import (
 )
 
 // oscillation is a cycle of turns, such as A, B, A, B, while nothing changes.
-var oscillation = detector{name: Oscillation, kind: AgentLooping, look: func(l look) sight {
-	for cycle := 2; cycle <= 4; cycle++ {
-		n := l.t.cycled(cycle)
-		// Four turns of two where something fails. Where nothing does, one more, since somebody may look at two things twice; and of
-		// longer cycles two and a half rounds.
-		first, failed := cycle*5/2+1, l.t.failed(2*cycle)
-		if cycle == 2 {
-			first = 5
-			if failed {
-				first = 4
+var oscillation = detector{
+	name: Oscillation, kind: AgentLooping,
+	doc:    "Turns go round in a circle, and nothing changes.",
+	advice: always("Decide by what the results say, and take another next step."),
+	look: func(l look) sight {
+		for cycle := 2; cycle <= 4; cycle++ {
+			n := l.t.cycled(cycle)
+			// Four turns of two where something fails. Where nothing does, one more, since somebody may look at two things twice; and of
+			// longer cycles two and a half rounds.
+			first, failed := cycle*5/2+1, l.t.failed(2*cycle)
+			if cycle == 2 {
+				first = 5
+				if failed {
+					first = 4
+				}
+			}
+			if n >= first {
+				return sight{
+					tier: l.tier(n, max(first, l.r.Loop)), count: n, succeeds: !failed,
+					evidence: fmt.Sprintf("the last %d turns repeat the same %d", n, cycle),
+				}
 			}
 		}
-		if n >= first {
-			return sight{
-				tier: l.tier(n, max(first, l.r.Loop)), count: n, succeeds: !failed,
-				evidence: fmt.Sprintf("the last %d turns repeat the same %d", n, cycle),
-			}
-		}
-	}
-	return sight{}
-}}
+		return sight{}
+	},
+}
 
 // cycled is how many of the newest turns are the same as the one so many turns before, themselves included; 0 where they wait, or are all the
 // same, or where a file changed.

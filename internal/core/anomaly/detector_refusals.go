@@ -5,11 +5,16 @@ package anomaly
 
 // refusals are checkpoints in a row that break the policy, though files have changed from one to the next: what the agent does about them does not
 // help. Of each violation, the agent is told when it is found.
-var refusals = detector{name: Refusals, kind: AgentStalled, off: true, look: func(l look) sight {
-	if !l.t.main() {
-		return sight{}
-	}
-	return sight{
-		tier: l.tier(l.s.Refused, 2*l.r.Loop), count: l.s.Refused,
-	}.says("%d checkpoints in a row were not valid", l.s.Refused)
-}}
+var refusals = detector{
+	name: Refusals, kind: AgentStalled, off: true,
+	doc:    "Checkpoints in a row break the policy, though files change from one to the next.",
+	advice: always("Take back what the policy refuses and do the task within it, or say what blocks you."),
+	look: func(l look) sight {
+		if !l.t.main() {
+			return sight{}
+		}
+		return sight{
+			tier: l.tier(l.s.Refused, 2*l.r.Loop), count: l.s.Refused,
+		}.says("%d checkpoints in a row were not valid", l.s.Refused)
+	},
+}

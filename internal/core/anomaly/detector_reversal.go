@@ -7,17 +7,22 @@ import "fmt"
 
 // reversal is an edit that is taken back, made again and taken back again; or, where no call says what it edits, a workspace that goes back
 // and forth between trees. To try something and to take it back is work, so that once or twice say nothing.
-var reversal = detector{name: Reversal, kind: AgentLooping, look: func(l look) sight {
-	n := l.t.reversals()
-	if tier := l.tier(n, l.r.Loop); tier > 0 {
-		return sight{tier: tier, count: n, evidence: fmt.Sprintf("an edit was taken back and made again %d times", n)}
-	}
-	// Changing between branches and stashing bring back trees, too.
-	if n := l.s.Returns; l.t.main() && n > l.r.Loop {
-		return sight{tier: l.tier(n, l.r.Loop+1), count: n, evidence: fmt.Sprintf("the workspace went back to an earlier state %d times in a row", n)}
-	}
-	return sight{}
-}}
+var reversal = detector{
+	name: Reversal, kind: AgentLooping,
+	doc:    "An edit is taken back, made again and taken back again, or the workspace goes back and forth between states.",
+	advice: always("Find out which of the two versions is right before you edit again."),
+	look: func(l look) sight {
+		n := l.t.reversals()
+		if tier := l.tier(n, l.r.Loop); tier > 0 {
+			return sight{tier: tier, count: n, evidence: fmt.Sprintf("an edit was taken back and made again %d times", n)}
+		}
+		// Changing between branches and stashing bring back trees, too.
+		if n := l.s.Returns; l.t.main() && n > l.r.Loop {
+			return sight{tier: l.tier(n, l.r.Loop+1), count: n, evidence: fmt.Sprintf("the workspace went back to an earlier state %d times in a row", n)}
+		}
+		return sight{}
+	},
+}
 
 // reversals is how many edits in a row of a file that was edited in the last turns have brought back what was there a short time before, the newest
 // included.

@@ -11,27 +11,32 @@ import (
 // silence is an agent whose processes live while nothing else does: it asks no model, computes nothing, prints nothing and changes no
 // file. A model or a tool that is at work may be silent for longer. What an agent prints, and what keeps the connection of an answer
 // open, counts for a while only, since what hangs may go on to say that it lives.
-var silence = detector{name: Silence, kind: AgentStalled, look: func(l look) sight {
-	s := l.s
-	if !l.t.main() || s.Pulsed.IsZero() || s.Used.Processes == 0 || s.Used.Idle || l.now.Sub(s.Pulsed) > l.r.Silence {
-		return sight{}
-	}
-	allowed, what := l.allowed()
-	quiet := l.now.Sub(s.Moved)
-	if spins := l.now.Sub(s.Worked); quiet < allowed && spins >= max(allowed, spinning*l.r.ToolSilence) && l.now.Sub(s.Printed) >= allowed {
-		hours := int(spins / time.Hour)
-		return sight{tier: Warn, mute: true, count: hours, evidence: fmt.Sprintf("for %d hours the processes have computed, and nothing else has moved", hours)}
-	}
-	// While a model is asked and no tool is at work, what processes compute is no work: the agent waits, and may draw that it does.
-	if worked := l.now.Sub(s.Worked); what == asked && worked >= living*allowed {
-		quiet = worked
-	}
-	if quiet < allowed || l.now.Sub(s.Printed) < allowed && quiet < living*allowed {
-		return sight{}
-	}
-	minutes := int(quiet / time.Minute)
-	return sight{tier: Warn, mute: true, count: minutes, evidence: fmt.Sprintf("for %d minutes nothing has moved while %s", minutes, what)}
-}}
+var silence = detector{
+	name: Silence, kind: AgentStalled,
+	doc:    "The processes of the agent live, and nothing else moves.",
+	advice: always(reassess),
+	look: func(l look) sight {
+		s := l.s
+		if !l.t.main() || s.Pulsed.IsZero() || s.Used.Processes == 0 || s.Used.Idle || l.now.Sub(s.Pulsed) > l.r.Silence {
+			return sight{}
+		}
+		allowed, what := l.allowed()
+		quiet := l.now.Sub(s.Moved)
+		if spins := l.now.Sub(s.Worked); quiet < allowed && spins >= max(allowed, spinning*l.r.ToolSilence) && l.now.Sub(s.Printed) >= allowed {
+			hours := int(spins / time.Hour)
+			return sight{tier: Warn, mute: true, count: hours, evidence: fmt.Sprintf("for %d hours the processes have computed, and nothing else has moved", hours)}
+		}
+		// While a model is asked and no tool is at work, what processes compute is no work: the agent waits, and may draw that it does.
+		if worked := l.now.Sub(s.Worked); what == asked && worked >= living*allowed {
+			quiet = worked
+		}
+		if quiet < allowed || l.now.Sub(s.Printed) < allowed && quiet < living*allowed {
+			return sight{}
+		}
+		minutes := int(quiet / time.Minute)
+		return sight{tier: Warn, mute: true, count: minutes, evidence: fmt.Sprintf("for %d minutes nothing has moved while %s", minutes, what)}
+	},
+}
 
 // living is how many times as long as anything else may be silent what still says that it lives.
 const living = 3

@@ -5,21 +5,26 @@ package anomaly
 
 // stall is turns that bring nothing: no file changes, and no call gives a result that was not known. Turns that wait do not count. A result now and
 // then that is new does not end it, as long as no file changes. Neither do files that are written anew again and again, while nothing is learnt or run.
-var stall = detector{name: Stall, kind: AgentStalled, look: func(l look) sight {
-	n, of := l.t.Idle, l.t.Idle
-	if window := l.r.Stall * 3 / 2; n < l.r.Stall && n > 0 && window <= maxTurns {
-		n, of = l.t.idle(window)
-	}
-	v := sight{tier: min(l.tier(n, l.r.Stall), Warn), count: n, worked: l.s.Succeeded > 0}
-	if again := l.t.rewrites(); v.tier == 0 && again >= 2*l.r.Loop {
-		v.tier, v.count = Warn, again
-		return v.says("the same files were written anew in %d turns, and nothing else was done", again)
-	}
-	if n < of {
-		return v.says("%d of the last %d turns have brought no result that was not known, and no file has changed", n, of)
-	}
-	return v.says("%d turns have changed no file and brought no result that was not known", n)
-}}
+var stall = detector{
+	name: Stall, kind: AgentStalled,
+	doc:    "Turns bring nothing: no file changes, and no call gives a result that was not known.",
+	advice: always(reassess),
+	look: func(l look) sight {
+		n, of := l.t.Idle, l.t.Idle
+		if window := l.r.Stall * 3 / 2; n < l.r.Stall && n > 0 && window <= maxTurns {
+			n, of = l.t.idle(window)
+		}
+		v := sight{tier: min(l.tier(n, l.r.Stall), Warn), count: n, worked: l.s.Succeeded > 0}
+		if again := l.t.rewrites(); v.tier == 0 && again >= 2*l.r.Loop {
+			v.tier, v.count = Warn, again
+			return v.says("the same files were written anew in %d turns, and nothing else was done", again)
+		}
+		if n < of {
+			return v.says("%d of the last %d turns have brought no result that was not known, and no file has changed", n, of)
+		}
+		return v.says("%d turns have changed no file and brought no result that was not known", n)
+	},
+}
 
 // idle are the turns that bring nothing, not even another result of the same call, of the newest ones in which no file changed, and how many these are.
 func (t *Thread) idle(window int) (n, of int) {

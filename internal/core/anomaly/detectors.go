@@ -17,6 +17,10 @@ type detector struct {
 	name string
 	// kind of what it finds.
 	kind Kind
+	// doc says for people what it finds, in one sentence.
+	doc string
+	// advice is what an agent is told to do about it: one thing.
+	advice func(Finding) string
 	// off says that what it finds is a way that does not lead anywhere: it counts where nothing says better what is wrong.
 	off  bool
 	look func(look) sight

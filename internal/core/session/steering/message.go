@@ -4,7 +4,6 @@
 package steering
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -115,34 +114,10 @@ func action(f anomaly.Finding, rung Rung, r Rules) string {
 		return "The agent was ended: a person must decide how the work goes on."
 	case Observe, Nudge, Directive, Surgery:
 	}
-	switch f.Kind {
-	case anomaly.PaceEscalated:
+	if f.Kind == anomaly.PaceEscalated {
 		return pace(f.Level, r.Plan)
-	case anomaly.CascadeFailure:
-		return "Stop and verify the working directory, the paths and the environment before you go on."
-	case anomaly.ContextPressure:
-		if f.Tier > anomaly.Warn {
-			return "Begin nothing new: finish what you are at and give your answer."
-		}
-		return "Finish the current step, then sum up what is done and what is open."
-	case anomaly.AgentStalled:
-		return onward(f)
-	case anomaly.AgentLooping:
 	}
-	return otherwise(f)
-}
-
-// onward is what to do when nothing gets on.
-func onward(f anomaly.Finding) string {
-	switch f.Detector {
-	case anomaly.Failures:
-		return "Find out what these failures have in common before you try another way, or say what blocks you."
-	case anomaly.Trials:
-		return "Find the cause of the failure before you change anything else, or say what blocks you."
-	case anomaly.Refusals:
-		return "Take back what the policy refuses and do the task within it, or say what blocks you."
-	}
-	return "Reassess the approach: take the smallest next step of the task that changes something, or say what blocks you."
+	return f.Advice()
 }
 
 // pace is what the plan of the role says at a level, and what follows where it says nothing.
@@ -161,43 +136,4 @@ func pace(level anomaly.Level, plan Plan) string {
 	case anomaly.Primary, anomaly.Alternate:
 	}
 	return quote("Alternate", plan.Alternate, "Try another way.")
-}
-
-// otherwise is what to do instead of repeating something.
-func otherwise(f anomaly.Finding) string {
-	switch f.Detector {
-	case anomaly.BadArguments:
-		return "Read which parameters the tool has, and send exactly those."
-	case anomaly.SameResult:
-		return "You have this result: use it, or find out something else."
-	case anomaly.Oscillation:
-		return "Decide by what the results say, and take another next step."
-	case anomaly.Reversal:
-		return "Find out which of the two versions is right before you edit again."
-	case anomaly.SameWords:
-		return "Take the next step with a tool, or say what keeps you from it."
-	}
-	return opposite(f.Tool)
-}
-
-// opposites are what to do instead of calling a kind of tool again, by what is in the names of tools.
-var opposites = []struct {
-	names []string
-	do    string
-}{
-	{[]string{"edit", "patch", "write", "replace"}, "Read the file again, and edit it by what it says now."},
-	{[]string{"bash", "shell", "exec", "command", "terminal"}, "Read the error, and check what the command assumes with a smaller one before you try a different approach."},
-	{[]string{"read", "glob", "grep", "search", "list"}, "List the directory to see what is there, and go by that."},
-	{[]string{"web", "fetch", "http", "browser"}, "Go on without it: use what is in the repository."},
-}
-
-func opposite(tool string) string {
-	for _, o := range opposites {
-		for _, name := range o.names {
-			if strings.Contains(strings.ToLower(tool), name) {
-				return o.do
-			}
-		}
-	}
-	return fmt.Sprintf("Do not call %s again like this: read the error, and try a different approach.", cmp.Or(tool, "it"))
 }
