@@ -274,6 +274,7 @@ func testRows() []row {
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},
+		{pkg: "test/lists", why: "finds where a runtime, a dialect or an anomaly was forgotten; reads sources", tests: with(core, []string{"api/v1alpha1", "internal/kube/metrics"})},
 		{pkg: "test/processes", why: "tries manager and gateway together on a real API server", tests: with(apiClient, []string{
 			"internal/app/gateway", "internal/app/manager", "internal/core/protocol", "internal/testkit/addresses", "internal/testkit/kubetest", "internal/testkit/program",
 		})},

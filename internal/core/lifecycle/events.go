@@ -26,8 +26,8 @@ func changes(before, after Memory, fate string, outage bool) []Event {
 		message := fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after))
 		tell(true, ReasonPodLost, strings.TrimSpace(message+" "+bounded(fate)))
 	}
-	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionDeliveriesDisjoint, ConditionCheckpointsValid,
-		ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure, ConditionCascadeFailure, ConditionPaceEscalated, ConditionSucceeded} {
+	names := []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionDeliveriesDisjoint, ConditionCheckpointsValid}
+	for _, name := range slices.Concat(names, anomalies, []string{ConditionSucceeded}) {
 		was, is := before.Condition(name), after.Condition(name)
 		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) || is.Reason == ReasonNoAnomaly && was.Status != True || name == ConditionAgentStalled && unserved(was, is, outage) {
 			continue
@@ -66,7 +66,13 @@ func lostAttempt(before, after Memory) int64 {
 	return after.Attempt
 }
 
+// anomalies are the conditions of an agent that is stuck or in trouble, in the order in which people are told.
+var anomalies = []string{ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure, ConditionCascadeFailure, ConditionPaceEscalated}
+
 func troubling(name string, c Condition, phase Phase) bool {
+	if slices.Contains(anomalies, name) {
+		return c.Status == True
+	}
 	switch name {
 	case ConditionSucceeded:
 		return phase == Blocked || phase == Failed || c.Reason == ReasonPodLost || c.Reason == ReasonRetrying || c.Reason == protocol.ReasonProviderUnavailable
@@ -74,8 +80,6 @@ func troubling(name string, c Condition, phase Phase) bool {
 		return c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded
 	case ConditionAgentRunning:
 		return c.Reason == ReasonPodStuckTerminating
-	case ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure, ConditionCascadeFailure, ConditionPaceEscalated:
-		return c.Status == True
 	case ConditionLocksHeld, ConditionAreasDisjoint:
 		return c.Status == False && c.Reason != ReasonWaitingForLock && c.Reason != ReasonWaitingForArea
 	default:

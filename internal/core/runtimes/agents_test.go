@@ -142,6 +142,10 @@ func TestSessions(t *testing.T) {
 			}
 			continue
 		}
+		if flags[r.Name] == nil {
+			t.Errorf("%s: say here by which arguments it goes on in its session", r.Name)
+			continue
+		}
 		has := func(how runtimes.Launch) bool {
 			i := slices.Index(how.Argv, flags[r.Name][0])
 			return i >= 0 && slices.Equal(how.Argv[i:i+len(flags[r.Name])], flags[r.Name])

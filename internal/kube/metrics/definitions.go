@@ -6,8 +6,11 @@
 package metrics
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -144,7 +147,7 @@ var (
 	inTrouble = Definition{
 		Name: "tidewaiter_features_in_trouble", Kind: Gauge,
 		Help:   "Features whose agent is stuck or in trouble. Every replica reports the same value: use the maximum.",
-		Labels: []Label{namespaceLabel, {"condition", "AgentStalled, AgentLooping, ContextPressure, CascadeFailure, PaceEscalated"}},
+		Labels: []Label{namespaceLabel, {"condition", strings.Join(v1alpha1.AnomalyConditions(), ", ")}},
 	}
 )
 

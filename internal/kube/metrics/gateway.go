@@ -4,7 +4,11 @@
 package metrics
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 )
 
 var (
@@ -63,7 +67,7 @@ var (
 	SteeringSteps = Definition{
 		Name: "tidewaiter_steering_steps_total", Kind: Counter, Help: "What was done about agents in trouble, counted once when it is recorded.",
 		Labels: []Label{
-			{"anomaly", "AgentStalled, AgentLooping, ContextPressure, CascadeFailure, PaceEscalated, Other"},
+			{"anomaly", strings.Join(v1alpha1.AnomalyConditions(), ", ") + ", Other"},
 			{"rung", "a step of anomalies.ladder, or Over for the end of an anomaly"},
 		},
 	}
