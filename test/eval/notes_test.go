@@ -57,21 +57,16 @@ func newReader(t *rapid.T, c client) *reader {
 }
 
 // Given implements steer.Directives.
-func (k *reader) Given() session.Directives {
-	return session.Directives{Book: k.book, Given: k.given}
-}
+func (k *reader) Given() directives.List { return k.book.Given(k.given, 0) }
 
-// Told implements steer.Directives.
-func (k *reader) Told([]string, string) {}
-
-// Heard implements steer.Directives.
-func (k *reader) Heard([]directives.Word) {}
+// Learn implements steer.Directives.
+func (k *reader) Learn(directives.News) {}
 
 // give a directive, which the model is told with its next request.
 func (k *reader) give() {
 	n := len(k.given)
 	k.given = append(k.given, protocol.Directive{ID: fmt.Sprint("d", n), Source: protocol.SourcePerson, Description: fmt.Sprintf("Directive number %d.", n)})
-	k.book = k.book.With(k.book.Follow(k.given, 0))
+	k.book = k.book.With(k.Given().Follow())
 }
 
 // Request implements Pipeline.

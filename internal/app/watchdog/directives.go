@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // maxRefused is how often a process may not take a line before it is written no more.
@@ -39,8 +39,7 @@ func (x *lines) direct(l *loop) {
 		x.process = process
 		x.refused.Store(0)
 	}
-	now := s.Given()
-	due := slices.DeleteFunc(now.Book.Unwritten(slices.Concat(now.Book.Open(now.Given), now.Book.Standing(now.Given)), process), func(d protocol.Directive) bool {
+	due := slices.DeleteFunc(s.Given().Unwritten(process), func(d directives.Directive) bool {
 		return d.Inform && l.state.Mode == policy.ModeDeterministic // it asks for answers itself
 	})
 	if len(due) == 0 || x.refused.Load() >= maxRefused {

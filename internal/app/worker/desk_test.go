@@ -46,7 +46,7 @@ func (d *desk) leaves() bool {
 	return d.away
 }
 
-func (d *desk) Open() []protocol.Directive { return nil }
+func (d *desk) Open() []directives.Directive { return nil }
 
 func (d *desk) Settle(directives.Word) error { return nil }
 

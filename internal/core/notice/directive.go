@@ -24,12 +24,12 @@ type Directive struct {
 }
 
 // Directed tells of a directive. One that only informs is of the type information.
-func Directed(d protocol.Directive) Directive {
+func Directed(d directives.Directive) Directive {
 	if d.Inform {
 		return Directive{Type: "information", DirectiveID: d.ID, Description: d.Description}
 	}
 	return Directive{
 		Type: "directive", DirectiveID: d.ID, Kind: strings.ToLower(cmp.Or(d.Type, protocol.DirectiveFunctional)), Priority: strings.ToLower(cmp.Or(d.Priority, protocol.PriorityNormal)),
-		Description: d.Description, Rationale: d.Rationale, Files: directives.Files(d),
+		Description: d.Description, Rationale: d.Rationale, Files: d.ShownFiles(),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 var update = flag.Bool("update", false, "write the lines into testdata/lines.jsonl")
@@ -49,9 +50,9 @@ func TestLines(t *testing.T) {
 		notice.Ahead(few, at), notice.Failed(fault, 1, 3, at), notice.Failed(fault, 3, 3, at), ask, after,
 		notice.RolledBack(back), notice.RolledBack(smart), notice.RolledBack(paths),
 		notice.Steered(7, "AgentLooping", "[SUPERVISOR] It goes back and forth. Decide.", at),
-		notice.Directed(protocol.Directive{ID: "use-dict", Description: "Take the labels\nfrom the dictionary.", Rationale: "They are translated there.", Files: strings.Split(strings.Repeat("f ", 12)+"f", " ")}),
-		notice.Directed(protocol.Directive{ID: "later", Type: protocol.DirectiveCleanup, Priority: protocol.PriorityLow, Description: "Tidy up."}),
-		notice.Directed(protocol.Directive{ID: "answer/q1", Inform: true, Description: "Blue."}),
+		notice.Directed(directives.Directive{Directive: protocol.Directive{ID: "use-dict", Description: "Take the labels\nfrom the dictionary.", Rationale: "They are translated there.", Files: strings.Split(strings.Repeat("f ", 12)+"f", " ")}}),
+		notice.Directed(directives.Directive{Directive: protocol.Directive{ID: "later", Type: protocol.DirectiveCleanup, Priority: protocol.PriorityLow, Description: "Tidy up."}}),
+		notice.Directed(directives.Directive{Directive: protocol.Directive{ID: "answer/q1", Inform: true, Description: "Blue."}}),
 	} {
 		line, err := notice.Line(n)
 		if err != nil || strings.ContainsAny(line, "\n\r") {

@@ -13,19 +13,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// mandate is what the main thread is told of directives in a turn, and what it was told of them then.
-type mandate struct {
-	text   string
-	memory directives.Memory
-	// left says that some of what stands had no room in it.
-	left bool
-}
-
 // directed hears what the model has said, and decides what the model is told of directives with this request, behind so many entries. No policy keeps an
 // agent from being told what people say: what it is told because something is wrong is another matter.
-func (d *decision) directed(turn conversation.Turn, at int) mandate {
+func (d *decision) directed(turn conversation.Turn, at int) directives.Note {
 	if turn.Kind != conversation.KindMain || turn.Again {
-		return mandate{}
+		return directives.Note{}
 	}
 	s := d.s
 	s.Directed = s.Directed.Keep(func(after int) bool { return s.shows(turn.Thread, after) })
@@ -36,16 +28,10 @@ func (d *decision) directed(turn conversation.Turn, at int) mandate {
 		d.says(said.Text)
 	}
 	s.Stood = s.Stood && !turn.Compacted
-	text, memory, left := s.Directed.Note(d.book(), d.f.Directives.Given, int64(turn.Number), at, !s.Stood)
-	s.Stood = s.Stood || text == ""
-	return mandate{text, memory, left}
-}
-
-// book of directives as it is when what was decided is done.
-func (d *decision) book() directives.Book {
-	f := d.f.Directives
-	book := f.Book.With(f.Book.Told(d.e.Reached, f.Given, f.Finished, d.e.How))
-	return book.With(book.Heard(d.e.Words, f.Finished))
+	given := d.f.Directives
+	note := s.Directed.Note(given.With(given.Learn(d.e.News)), int64(turn.Number), at, !s.Stood)
+	s.Stood = s.Stood || note.Text == ""
+	return note
 }
 
 // reached says that the model has answered a request of the main thread with so many entries.
@@ -53,7 +39,7 @@ func (d *decision) reached(entries int) {
 	next, ids := d.s.Directed.Hear(entries)
 	d.s.Directed = next
 	if len(ids) > 0 {
-		d.e.Reached, d.e.How = ids, fmt.Sprintf("the model was told, and has answered; turn %d", d.s.Turns)
+		d.e.News.Told, d.e.News.How = ids, fmt.Sprintf("the model was told, and has answered; turn %d", d.s.Turns)
 	}
 }
 
@@ -68,7 +54,7 @@ func (d *decision) addressed(thread int, a *conversation.Answer) {
 
 // says takes what the model has said in the main thread: of directives, and of the rules that it broke.
 func (d *decision) says(text string) {
-	d.e.Words = append(d.e.Words, directives.Words(text)...)
+	d.e.News.Words = append(d.e.News.Words, directives.Words(text)...)
 	d.understood(notice.Heard(text))
 }
 

@@ -84,25 +84,14 @@ type Facts struct {
 	Reach steering.Reach
 	// Idle says that the agent has nothing to do: it waits for a person, is frozen, or has ended.
 	Idle bool
-	// Directives of people.
-	Directives Directives
-}
-
-// Directives of people, as far as each is.
-type Directives struct {
-	Book  directives.Book
-	Given []protocol.Directive
-	// Finished is how many tasks are.
-	Finished int
+	// Directives that the agent is given, and how far each is.
+	Directives directives.List
 }
 
 // Effects are what is to be done, in this order, because of something that was decided.
 type Effects struct {
-	// Reached are the ids of directives that the agent was told of, as How says.
-	Reached []string
-	How     string
-	// Words are what the agent says of directives.
-	Words []directives.Word
+	// News of directives.
+	News directives.News
 	// Acknowledged are broken rules that the agent has acknowledged. One that cannot be kept is given back: see State.Unacknowledged.
 	Acknowledged []protocol.Acknowledgment
 	// Steps of steering, with their numbers. They are written down before anything that they say is done.

@@ -10,14 +10,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // Directives are what people tell an agent while it works.
 type Directives interface {
 	// Open are those that the agent is to address.
-	Open() []protocol.Directive
+	Open() []directives.Directive
 	// Settle says what became of one. The error is for the agent.
 	Settle(w directives.Word) error
 }
@@ -36,7 +35,7 @@ type Directive struct {
 func open(d Directives) (list []Directive) {
 	for _, x := range d.Open() {
 		if !x.Inform {
-			list = append(list, Directive{ID: x.ID, Type: x.Type, Priority: x.Priority, Description: x.Description, Rationale: x.Rationale, Files: directives.Files(x)})
+			list = append(list, Directive{ID: x.ID, Type: x.Type, Priority: x.Priority, Description: x.Description, Rationale: x.Rationale, Files: x.ShownFiles()})
 		}
 	}
 	return list

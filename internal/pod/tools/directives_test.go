@@ -13,10 +13,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-func (d deskStub) Open() []protocol.Directive {
-	return []protocol.Directive{
-		{ID: "use-dict", Priority: protocol.PriorityCritical, Description: "Take the labels from the dictionary.", Files: slices.Repeat([]string{"f"}, 64)},
-		{ID: "answer/q1", Inform: true, Description: "Blue."},
+func (d deskStub) Open() []directives.Directive {
+	return []directives.Directive{
+		{Directive: protocol.Directive{ID: "use-dict", Priority: protocol.PriorityCritical, Description: "Take the labels from the dictionary.", Files: slices.Repeat([]string{"f"}, 64)}},
+		{Directive: protocol.Directive{ID: "answer/q1", Inform: true, Description: "Blue."}},
 	}
 }
 

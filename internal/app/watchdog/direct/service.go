@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package direct carries what people tell an agent while it works: it takes directives and answers from orders, journals how far each is, and
-// says so in reports. What is told when, and in what words, core/directives decides; the conversation, the tools and the standard input of
+// says so in reports. What is told when, and in what words, core/session/directives decides; the conversation, the tools and the standard input of
 // the agent are the ways on which it is told.
 package direct
 
@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
@@ -43,9 +42,8 @@ func New(j Journal, log *slog.Logger) *Service {
 func (s *Service) Follow(o protocol.Orders) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := s.journal.State()
-	s.given = slices.Concat(o.Directives, answers(o, j.Questions))
-	s.note(j.Directives.Follow(s.given, j.TasksDone()))
+	s.given = slices.Concat(o.Directives, answers(o, s.journal.State().Questions))
+	s.note(s.now().Follow())
 }
 
 // AnswerID is the id of the answer to a question. No directive of a person has a slash in its id.
@@ -66,45 +64,40 @@ func answers(o protocol.Orders, asked map[string]string) (list []protocol.Direct
 	return list
 }
 
+// now are the directives that are given, and how far each is.
+func (s *Service) now() directives.List {
+	j := s.journal.State()
+	return j.Directives.Given(s.given, j.TasksDone())
+}
+
 // Given are the directives that are given now, and how far each is.
-func (s *Service) Given() session.Directives {
+func (s *Service) Given() directives.List {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := s.journal.State()
-	return session.Directives{Book: j.Directives, Given: s.given, Finished: j.TasksDone()}
+	return s.now()
 }
 
 // Open are the directives that the agent is to be told, or has still to address.
-func (s *Service) Open() []protocol.Directive {
-	now := s.Given()
-	return now.Book.Open(now.Given)
-}
+func (s *Service) Open() []directives.Directive { return s.Given().Open() }
 
-// Told says that the agent was told of some, and how.
-func (s *Service) Told(ids []string, how string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j := s.journal.State()
-	s.note(j.Directives.Told(ids, s.given, j.TasksDone(), how))
-}
+// Status of all, as it is reported.
+func (s *Service) Status() []protocol.DirectiveStatus { return s.Given().Status() }
 
-// Written says that some were written to the standard input of a process.
-func (s *Service) Written(ids []string, process, how string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j := s.journal.State()
-	s.note(j.Directives.Written(j.Directives.Told(ids, s.given, j.TasksDone(), how), ids, process))
-}
-
-// Heard is what the agent says of some.
-func (s *Service) Heard(words []directives.Word) {
-	if len(words) == 0 {
+// Learn what became known of some.
+func (s *Service) Learn(n directives.News) {
+	if len(n.Told)+len(n.Words) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := s.journal.State()
-	s.note(j.Directives.Heard(words, j.TasksDone()))
+	s.note(s.now().Learn(n))
+}
+
+// Written says that some were written to the standard input of a process, and how the agent was told by that.
+func (s *Service) Written(ids []string, process, how string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(s.now().Written(ids, process, how))
 }
 
 // note journals changes. What cannot be journaled has not happened: it is tried again at the next occasion.
@@ -127,11 +120,3 @@ func (s *Service) note(changes []directives.Entry) {
 
 // Changed says that there is something to report.
 func (s *Service) Changed() <-chan struct{} { return s.changed }
-
-// Status of all, as it is reported.
-func (s *Service) Status() []protocol.DirectiveStatus {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j := s.journal.State()
-	return j.Directives.Status(s.given, j.TasksDone())
-}

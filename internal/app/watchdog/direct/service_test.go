@@ -56,8 +56,8 @@ func TestRestart(t *testing.T) {
 	m := newMemory(t)
 	s := m.service()
 	s.Follow(orders("a", "b"))
-	s.Told([]string{"a", "b"}, "told")
-	s.Heard([]directives.Word{{ID: "a", Outcome: directives.Done}})
+	s.Learn(directives.News{Told: []string{"a", "b"}, How: "told"})
+	s.Learn(directives.News{Words: []directives.Word{{ID: "a", Outcome: directives.Done}}})
 	notes := m.notes
 	s = m.service()
 	s.Follow(orders("a", "b"))
@@ -80,12 +80,12 @@ func TestAJournalThatIsFull(t *testing.T) {
 	s := m.service()
 	s.Follow(orders("a"))
 	m.err = errors.New("no space left")
-	s.Told([]string{"a"}, "told")
+	s.Learn(directives.News{Told: []string{"a"}, How: "told"})
 	if got := s.Status(); got[0].State != protocol.DirectivePending {
 		t.Errorf("%+v", got)
 	}
 	m.err = nil
-	s.Told([]string{"a"}, "told")
+	s.Learn(directives.News{Told: []string{"a"}, How: "told"})
 	if got := s.Status(); got[0].State != protocol.DirectiveActive {
 		t.Errorf("%+v", got)
 	}
@@ -100,7 +100,7 @@ func TestAnswers(t *testing.T) {
 	if len(open) != 1 || open[0].ID != AnswerID("q1") || !open[0].Inform || !strings.Contains(open[0].Description, "Blue.") || !strings.Contains(open[0].Description, "Which colour?") {
 		t.Fatalf("open %+v", open)
 	}
-	s.Told([]string{AnswerID("q1")}, "told")
+	s.Learn(directives.News{Told: []string{AnswerID("q1")}, How: "told"})
 	if got := s.Status(); len(got) != 1 || got[0].State != protocol.DirectiveAddressed || len(s.Open()) != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -111,13 +111,12 @@ func TestWritten(t *testing.T) {
 	m := newMemory(t)
 	s := m.service()
 	s.Follow(orders("a", "b"))
-	s.Told([]string{"b"}, "told")
+	s.Learn(directives.News{Told: []string{"b"}, How: "told"})
 	s.Written([]string{"a", "b"}, "1/1", "written")
-	now := s.Given()
-	if n := len(now.Book.Unwritten(now.Book.Open(now.Given), "1/1")); n != 0 {
+	if n := len(s.Given().Unwritten("1/1")); n != 0 {
 		t.Errorf("%d are to be written again", n)
 	}
-	if n := len(now.Book.Unwritten(now.Book.Open(now.Given), "1/2")); n != 2 {
+	if n := len(s.Given().Unwritten("1/2")); n != 2 {
 		t.Errorf("another process is told of %d", n)
 	}
 	for _, d := range s.Status() {

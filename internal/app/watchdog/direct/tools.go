@@ -19,11 +19,11 @@ func (s *Service) Settle(w directives.Word) error {
 	if !slices.ContainsFunc(s.Status(), known) {
 		return fmt.Errorf("%q is no directive that you were told: feature_get_context lists those that are open, and you are told of each with a turn of your conversation", w.ID)
 	}
-	s.Heard([]directives.Word{w})
+	s.Learn(directives.News{Words: []directives.Word{w}})
 	return nil
 }
 
 // Answered says that the agent got the answer to a question by asking for it.
 func (s *Service) Answered(question string) {
-	s.Told([]string{AnswerID(question)}, "the agent has asked for it")
+	s.Learn(directives.News{Told: []string{AnswerID(question)}, How: "the agent has asked for it"})
 }

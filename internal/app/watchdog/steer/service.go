@@ -35,11 +35,9 @@ type Cache interface {
 // Directives are what people tell the agent while it works.
 type Directives interface {
 	// Given are those that are given now, and how far each is.
-	Given() session.Directives
-	// Told says that the agent was told of some, and how.
-	Told(ids []string, how string)
-	// Heard is what the agent says of some.
-	Heard(words []directives.Word)
+	Given() directives.List
+	// Learn what became known of some.
+	Learn(directives.News)
 }
 
 // Options of a Service.
@@ -128,10 +126,7 @@ func (s *Service) facts() session.Facts {
 // do what was decided, in the order in which it must be done. It says which acknowledgment could not be kept.
 func (s *Service) do(e session.Effects) (err error) {
 	if d := s.options.Directives; d != nil {
-		if len(e.Reached) > 0 {
-			d.Told(e.Reached, e.How)
-		}
-		d.Heard(e.Words)
+		d.Learn(e.News)
 	}
 	for i, a := range e.Acknowledged {
 		if err = s.options.Acknowledged(a); err != nil {

@@ -28,7 +28,7 @@ const (
 	takenBack = "it was taken back"
 )
 
-// Entry is what is remembered of a directive. It is written as JSON.
+// Entry is how far a directive is, as the journal has it. It is written as JSON.
 type Entry struct {
 	ID string `json:"id"`
 	// Sum of what it says: other words under the same id are another directive.
@@ -86,6 +86,15 @@ func (b Book) find(id string) Entry {
 	return Entry{}
 }
 
+// Given is how far the directives are that orders have now, when so many tasks are finished.
+func (b Book) Given(orders []protocol.Directive, finished int) List {
+	l := List{book: b, finished: finished}
+	for _, d := range orders {
+		l.given = append(l.given, Directive{Directive: d, sum: sum(d)})
+	}
+	return l.With(nil)
+}
+
 // sum of what a directive says.
 func sum(d protocol.Directive) string {
 	text, err := json.Marshal(d)
@@ -96,98 +105,27 @@ func sum(d protocol.Directive) string {
 	return hex.EncodeToString(s[:8])
 }
 
-// Follow what is given now, when so many tasks are finished. It gives the entries that change.
-func (b Book) Follow(given []protocol.Directive, finished int) (changes []Entry) {
-	now := map[string]bool{}
-	for _, d := range given {
-		now[d.ID] = true
-		e := b.find(d.ID)
-		switch {
-		case e.Sum != sum(d), !e.Given:
-			changes = append(changes, Entry{ID: d.ID, Sum: sum(d), Source: d.Source, State: protocol.DirectivePending, Given: true, Born: finished})
-		case e.open() && ages(d) && finished-e.Born >= maxAge:
-			changes = append(changes, e.over(protocol.DirectiveDropped, finished,
-				fmt.Sprintf("%d tasks were finished since it was given, and Cleanup directives are dropped then: give it another id, or make it Functional", finished-e.Born)))
-		}
-	}
-	for _, e := range b {
-		if !e.Given || now[e.ID] {
-			continue
-		}
-		switch e.State {
-		case protocol.DirectivePending:
-			e = e.over(protocol.DirectiveDropped, finished, takenBack+" before the agent was told")
-		case protocol.DirectiveActive, protocol.DirectiveEscalated:
-			e = e.over(protocol.DirectiveAddressed, finished, takenBack)
-		}
-		e.Given = false
-		changes = append(changes, e)
-	}
-	return changes
+// Directive is one that an agent is given: what it says, as orders have it, and how far it is.
+type Directive struct {
+	protocol.Directive
+
+	sum string
+	// at is its place in the Book; -1 where it is not there.
+	at int
+	// entry of these words; the zero one where nothing is remembered of them.
+	entry Entry
 }
 
+// open says whether the agent is to be told, or to address it.
+func (d Directive) open() bool { return d.entry.open() }
+
 // ages says whether a directive is dropped when it is old.
-func ages(d protocol.Directive) bool {
+func (d Directive) ages() bool {
 	return d.Type == protocol.DirectiveCleanup && d.Priority != protocol.PriorityCritical
 }
 
-// over is an entry whose directive is over.
-func (e Entry) over(state string, finished int, message string) Entry {
-	e.State, e.Age, e.Message = state, max(finished-e.Born, 0), message
-	return e
-}
-
-// Open are the directives that the agent is to be told, or has still to address, in the order in which it is told. Of Cleanup directives
-// there are as many as it is given at a time.
-func (b Book) Open(given []protocol.Directive) []protocol.Directive {
-	open := slices.DeleteFunc(slices.Clone(given), func(d protocol.Directive) bool {
-		e := b.find(d.ID)
-		return !e.open() || e.Sum != sum(d)
-	})
-	slices.SortStableFunc(open, func(x, y protocol.Directive) int {
-		return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(b.at(x.ID), b.at(y.ID)))
-	})
-	// Those that the agent has been told count first: what it works on is not taken from it by what came later.
-	cleanup := 0
-	for _, d := range open {
-		if ages(d) && b.find(d.ID).State == protocol.DirectiveActive {
-			cleanup++
-		}
-	}
-	return slices.DeleteFunc(open, func(d protocol.Directive) bool {
-		if !ages(d) || b.find(d.ID).State == protocol.DirectiveActive {
-			return false
-		}
-		cleanup++
-		return cleanup > maxCleanup
-	})
-}
-
-// Standing are the directives that agents were told and need no more word of, but that are given as before: what a person has answered, and what was
-// addressed or cannot be done, each in the words for an agent that has not heard of it, or has forgotten.
-func (b Book) Standing(given []protocol.Directive) (standing []protocol.Directive) {
-	for _, d := range given {
-		e := b.find(d.ID)
-		if !e.Given || e.Sum != sum(d) || e.State != protocol.DirectiveAddressed && e.State != protocol.DirectiveEscalated {
-			continue
-		}
-		said := strings.TrimSpace(d.Description)
-		switch {
-		case d.Inform:
-			said = "You may have been told before, and it holds: " + said
-		case e.State == protocol.DirectiveEscalated:
-			said = fmt.Sprintf("Directive %s was given before (%s). Keep to it as far as you can: %s", d.ID, e.Message, said)
-		default:
-			said = fmt.Sprintf("Directive %s was given before (%s), and holds for the rest of the work: %s", d.ID, e.Message, said)
-		}
-		d.Description, d.Rationale, d.Inform = said, "", true
-		standing = append(standing, d)
-	}
-	return standing
-}
-
 // rank of a directive: Critical, Normal, Low, and Functional before Cleanup.
-func rank(d protocol.Directive) int {
+func (d Directive) rank() int {
 	r := 2
 	switch d.Priority {
 	case protocol.PriorityCritical:
@@ -201,46 +139,138 @@ func rank(d protocol.Directive) int {
 	return r
 }
 
-// Told says that the agent was told of some, and how. It gives the entries that change. One that only informs is over then.
-func (b Book) Told(ids []string, given []protocol.Directive, finished int, how string) (changes []Entry) {
-	for _, d := range given {
-		e := b.find(d.ID)
-		if !slices.Contains(ids, d.ID) || e.Sum != sum(d) || !e.Given || e.State != protocol.DirectivePending {
+// List has the directives that an agent is given now, and how far each is. The zero List has none. A List is never changed: With gives another one.
+type List struct {
+	given    []Directive
+	book     Book
+	finished int
+}
+
+// With is the List after changes.
+func (l List) With(changes []Entry) List {
+	l.book, l.given = l.book.With(changes), slices.Clone(l.given)
+	for i := range l.given {
+		d := &l.given[i]
+		d.at, d.entry = l.book.at(d.ID), Entry{}
+		if d.at >= 0 && l.book[d.at].Sum == d.sum {
+			d.entry = l.book[d.at]
+		}
+	}
+	return l
+}
+
+// over is an entry whose directive is over.
+func (l List) over(e Entry, state, message string) Entry {
+	e.State, e.Age, e.Message = state, max(l.finished-e.Born, 0), message
+	return e
+}
+
+// Follow what is given now. It gives the entries that change.
+func (l List) Follow() (changes []Entry) {
+	now := map[string]bool{}
+	for _, d := range l.given {
+		now[d.ID] = true
+		switch age := l.finished - d.entry.Born; {
+		case !d.entry.Given:
+			changes = append(changes, Entry{ID: d.ID, Sum: d.sum, Source: d.Source, State: protocol.DirectivePending, Given: true, Born: l.finished})
+		case d.open() && d.ages() && age >= maxAge:
+			changes = append(changes, l.over(d.entry, protocol.DirectiveDropped,
+				fmt.Sprintf("%d tasks were finished since it was given, and Cleanup directives are dropped then: give it another id, or make it Functional", age)))
+		}
+	}
+	for _, e := range l.book {
+		if !e.Given || now[e.ID] {
 			continue
 		}
-		if d.Inform {
-			changes = append(changes, e.over(protocol.DirectiveAddressed, finished, how))
-			continue
+		switch e.State {
+		case protocol.DirectivePending:
+			e = l.over(e, protocol.DirectiveDropped, takenBack+" before the agent was told")
+		case protocol.DirectiveActive, protocol.DirectiveEscalated:
+			e = l.over(e, protocol.DirectiveAddressed, takenBack)
 		}
-		e.State, e.Message = protocol.DirectiveActive, how
+		e.Given = false
 		changes = append(changes, e)
 	}
 	return changes
 }
 
-// Written says that some were written to the standard input of a process.
-func (b Book) Written(changes []Entry, ids []string, process string) []Entry {
-	changed := b.With(changes)
+// Open are the directives that the agent is to be told, or has still to address, in the order in which it is told. Of Cleanup directives
+// there are as many as it is given at a time.
+func (l List) Open() []Directive {
+	open := slices.DeleteFunc(slices.Clone(l.given), func(d Directive) bool { return !d.open() })
+	slices.SortStableFunc(open, func(x, y Directive) int { return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.at, y.at)) })
+	// Those that the agent has been told count first: what it works on is not taken from it by what came later.
+	cleanup := 0
+	for _, d := range open {
+		if d.ages() && d.entry.State == protocol.DirectiveActive {
+			cleanup++
+		}
+	}
+	return slices.DeleteFunc(open, func(d Directive) bool {
+		if !d.ages() || d.entry.State == protocol.DirectiveActive {
+			return false
+		}
+		cleanup++
+		return cleanup > maxCleanup
+	})
+}
+
+// Standing are the directives that agents were told and need no more word of, but that are given as before: what a person has answered, and what was
+// addressed or cannot be done, each in the words for an agent that has not heard of it, or has forgotten.
+func (l List) Standing() (standing []Directive) {
+	for _, d := range l.given {
+		if !d.entry.Given || d.entry.State != protocol.DirectiveAddressed && d.entry.State != protocol.DirectiveEscalated {
+			continue
+		}
+		said := strings.TrimSpace(d.Description)
+		switch {
+		case d.Inform:
+			said = "You may have been told before, and it holds: " + said
+		case d.entry.State == protocol.DirectiveEscalated:
+			said = fmt.Sprintf("Directive %s was given before (%s). Keep to it as far as you can: %s", d.ID, d.entry.Message, said)
+		default:
+			said = fmt.Sprintf("Directive %s was given before (%s), and holds for the rest of the work: %s", d.ID, d.entry.Message, said)
+		}
+		d.Description, d.Rationale, d.Inform = said, "", true
+		standing = append(standing, d)
+	}
+	return standing
+}
+
+// Unwritten are those that are open or standing and were not written to the standard input of a process.
+func (l List) Unwritten(process string) []Directive {
+	return slices.DeleteFunc(slices.Concat(l.Open(), l.Standing()), func(d Directive) bool { return d.entry.Input == process })
+}
+
+// Written says that some were written to the standard input of a process, and how the agent was told by that. It gives the entries that change.
+func (l List) Written(ids []string, process, how string) (changes Book) {
+	changes = l.told(ids, how)
+	book := l.book.With(changes)
 	for _, id := range ids {
-		if i := changed.at(id); i >= 0 {
-			e := changed[i]
+		if i := book.at(id); i >= 0 {
+			e := book[i]
 			e.Input = process
-			changes = append(slices.DeleteFunc(changes, func(c Entry) bool { return c.ID == id }), e)
+			changes = changes.With([]Entry{e})
 		}
 	}
 	return changes
 }
 
-// Unwritten are those of some directives that were not written to the standard input of a process.
-func (b Book) Unwritten(open []protocol.Directive, process string) []protocol.Directive {
-	return slices.DeleteFunc(slices.Clone(open), func(d protocol.Directive) bool { return b.find(d.ID).Input == process })
+// News is what became known of directives.
+type News struct {
+	// Told are the ids of directives that the agent was told of, as How says.
+	Told []string
+	How  string
+	// Words are what the agent says of directives.
+	Words []Word
 }
 
-// Heard is what the agent says of some of them. It gives the entries that change: only of what it was told, and a directive that it could not
-// do it may have done later. That it cannot be done is heard once: an agent that says it again, each time in other words, would fill the journal.
-func (b Book) Heard(words []Word, finished int) (changes []Entry) {
-	for _, w := range words {
-		e := b.With(changes).find(w.ID)
+// Learn gives the entries that change by news. The agent is heard only of what it was told, and a directive that it could not do it may have done
+// later. That it cannot be done is heard once: an agent that says it again, each time in other words, would fill the journal.
+func (l List) Learn(n News) (changes Book) {
+	changes = l.told(n.Told, n.How)
+	for _, w := range n.Words {
+		e := cmp.Or(changes.find(w.ID), l.book.find(w.ID))
 		if !e.Given || e.State != protocol.DirectiveActive && e.State != protocol.DirectiveEscalated {
 			continue
 		}
@@ -249,23 +279,40 @@ func (b Book) Heard(words []Word, finished int) (changes []Entry) {
 			state = protocol.DirectiveEscalated
 		}
 		if state != e.State {
-			changes = append(slices.DeleteFunc(changes, func(c Entry) bool { return c.ID == e.ID }), e.over(state, finished, w.message()))
+			changes = changes.With([]Entry{l.over(e, state, w.message())})
 		}
 	}
 	return changes
 }
 
+// told gives the entries that change because the agent was told of some. One that only informs is over then.
+func (l List) told(ids []string, how string) (changes []Entry) {
+	for _, d := range l.given {
+		e := d.entry
+		if !slices.Contains(ids, d.ID) || !e.Given || e.State != protocol.DirectivePending {
+			continue
+		}
+		if d.Inform {
+			changes = append(changes, l.over(e, protocol.DirectiveAddressed, how))
+			continue
+		}
+		e.State, e.Message = protocol.DirectiveActive, how
+		changes = append(changes, e)
+	}
+	return changes
+}
+
 // Status of all, as it is reported.
-func (b Book) Status(given []protocol.Directive, finished int) (list []protocol.DirectiveStatus) {
-	open := b.Open(given)
-	for _, e := range b {
+func (l List) Status() (list []protocol.DirectiveStatus) {
+	open := l.Open()
+	for _, e := range l.book {
 		s := protocol.DirectiveStatus{ID: e.ID, Source: e.Source, State: e.State, Age: e.Age, Message: e.Message}
 		if e.open() {
-			s.Age = max(finished-e.Born, 0)
+			s.Age = max(l.finished-e.Born, 0)
 		}
 		if e.State == protocol.DirectivePending && e.Given {
 			s.Message = "the agent is told with its next call of a model"
-			if !slices.ContainsFunc(open, func(d protocol.Directive) bool { return d.ID == e.ID }) {
+			if !slices.ContainsFunc(open, func(d Directive) bool { return d.ID == e.ID }) {
 				s.Message = fmt.Sprintf("it waits: the agent has %d open Cleanup directives, and more are not given at a time", maxCleanup)
 			}
 		}

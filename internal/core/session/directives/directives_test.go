@@ -31,13 +31,13 @@ func inform(d *protocol.Directive)   { d.Inform = true }
 
 // states of a book, one "id state age" each.
 func states(b Book, list []protocol.Directive, finished int) (all []string) {
-	for _, s := range b.Status(list, finished) {
+	for _, s := range b.Given(list, finished).Status() {
 		all = append(all, fmt.Sprintf("%s %s %d", s.ID, s.State, s.Age))
 	}
 	return all
 }
 
-func ids(list []protocol.Directive) (all []string) {
+func ids(list []Directive) (all []string) {
 	for _, d := range list {
 		all = append(all, d.ID)
 	}
@@ -55,36 +55,36 @@ func TestLifeOfADirective(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	book = book.With(book.Follow(list, 1))
+	book = book.With(book.Given(list, 1).Follow())
 	check("given", 1, "a Pending 0", "b Pending 0")
-	if again := book.Follow(list, 3); len(again) != 0 {
+	if again := book.Given(list, 3).Follow(); len(again) != 0 {
 		t.Errorf("the same orders change %+v", again)
 	}
-	book = book.With(book.Heard([]Word{{ID: "a", Outcome: Done}}, 3))
+	book = book.With(book.Given(list, 3).Learn(News{Words: []Word{{ID: "a", Outcome: Done}}}))
 	check("an agent speaks of what it was not told", 3, "a Pending 2", "b Pending 2")
-	book = book.With(book.Told([]string{"a", "b", "c"}, list, 3, "told"))
+	book = book.With(book.Given(list, 3).Learn(News{Told: []string{"a", "b", "c"}, How: "told"}))
 	check("told", 3, "a Active 2", "b Active 2")
-	book = book.With(book.Heard([]Word{{ID: "a", Outcome: Cannot, Reason: "no dictionary"}, {ID: "c", Outcome: Done}}, 4))
+	book = book.With(book.Given(list, 4).Learn(News{Words: []Word{{ID: "a", Outcome: Cannot, Reason: "no dictionary"}, {ID: "c", Outcome: Done}}}))
 	check("it cannot be done", 4, "a Escalated 3", "b Active 3")
-	if s := book.Status(list, 4)[0].Message; s != `the agent says that it cannot be done: "no dictionary"` {
+	if s := book.Given(list, 4).Status()[0].Message; s != `the agent says that it cannot be done: "no dictionary"` {
 		t.Errorf("message %q", s)
 	}
-	if open := ids(book.Open(list)); !slices.Equal(open, []string{"b"}) {
+	if open := ids(book.Given(list, 0).Open()); !slices.Equal(open, []string{"b"}) {
 		t.Errorf("open %q", open)
 	}
-	if again := book.Heard([]Word{{ID: "a", Outcome: Cannot, Reason: "still none"}}, 4); len(again) != 0 {
+	if again := book.Given(list, 4).Learn(News{Words: []Word{{ID: "a", Outcome: Cannot, Reason: "still none"}}}); len(again) != 0 {
 		t.Errorf("an agent that says it again in other words writes a record each time: %+v", again)
 	}
-	book = book.With(book.Heard([]Word{{ID: "a", Outcome: Done, Reason: "found it"}}, 5))
+	book = book.With(book.Given(list, 5).Learn(News{Words: []Word{{ID: "a", Outcome: Done, Reason: "found it"}}}))
 	check("it was done later", 5, "a Addressed 4", "b Active 4")
 	list[0].Description = "Do a otherwise."
-	book = book.With(book.Follow(list, 6))
+	book = book.With(book.Given(list, 6).Follow())
 	check("given in other words", 6, "a Pending 0", "b Active 5")
 	list = nil
-	book = book.With(book.Follow(list, 7))
+	book = book.With(book.Given(list, 7).Follow())
 	check("taken back", 7, "a Dropped 1", "b Addressed 6")
 	list = []protocol.Directive{b}
-	book = book.With(book.Follow(list, 9))
+	book = book.With(book.Given(list, 9).Follow())
 	check("given again", 9, "a Dropped 1", "b Pending 0")
 }
 
@@ -92,8 +92,8 @@ func TestLifeOfADirective(t *testing.T) {
 func TestInformation(t *testing.T) {
 	list := []protocol.Directive{given("answer/q1", inform)}
 	var book Book
-	book = book.With(book.Follow(list, 0))
-	book = book.With(book.Told([]string{"answer/q1"}, list, 0, "told"))
+	book = book.With(book.Given(list, 0).Follow())
+	book = book.With(book.Given(list, 0).Learn(News{Told: []string{"answer/q1"}, How: "told"}))
 	if got := states(book, list, 0); !slices.Equal(got, []string{"answer/q1 Addressed 0"}) {
 		t.Errorf("%q", got)
 	}
@@ -103,9 +103,9 @@ func TestInformation(t *testing.T) {
 func TestAge(t *testing.T) {
 	list := []protocol.Directive{given("functional"), given("cleanup", cleanup), given("grave", cleanup, critical)}
 	var book Book
-	book = book.With(book.Follow(list, 2))
+	book = book.With(book.Given(list, 2).Follow())
 	for finished, want := range map[int]string{16: "cleanup Pending 14", 17: "cleanup Dropped 15", 40: "cleanup Dropped 38"} {
-		aged := book.With(book.Follow(list, finished))
+		aged := book.With(book.Given(list, finished).Follow())
 		if got := states(aged, list, finished); got[1] != want || !strings.Contains(got[0], "Pending") || !strings.Contains(got[2], "Pending") {
 			t.Errorf("after %d tasks: %q, want %q", finished, got, want)
 		}
@@ -118,8 +118,8 @@ func TestOrder(t *testing.T) {
 		given("6", low, cleanup), given("5", low), given("4", cleanup), given("2"), given("3"), given("1", critical, cleanup), given("0", critical),
 	}
 	var book Book
-	book = book.With(book.Follow(list, 0))
-	if diff := cmp.Diff([]string{"0", "1", "2", "3", "4", "5", "6"}, ids(book.Open(list))); diff != "" {
+	book = book.With(book.Given(list, 0).Follow())
+	if diff := cmp.Diff([]string{"0", "1", "2", "3", "4", "5", "6"}, ids(book.Given(list, 0).Open())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -131,23 +131,23 @@ func TestCap(t *testing.T) {
 		list = append(list, given(fmt.Sprintf("c%d", i), cleanup, low))
 	}
 	var book Book
-	book = book.With(book.Follow(list, 0))
-	open := ids(book.Open(list))
+	book = book.With(book.Given(list, 0).Follow())
+	open := ids(book.Given(list, 0).Open())
 	if len(open) != 10 {
 		t.Fatalf("open: %q", open)
 	}
-	book = book.With(book.Told(open, list, 0, "told"))
-	if s := book.Status(list, 0)[11]; s.State != protocol.DirectivePending || !strings.Contains(s.Message, "waits") {
+	book = book.With(book.Given(list, 0).Learn(News{Told: open, How: "told"}))
+	if s := book.Given(list, 0).Status()[11]; s.State != protocol.DirectivePending || !strings.Contains(s.Message, "waits") {
 		t.Errorf("%+v", s)
 	}
 	// A later one of a higher rank takes nothing from those that the agent works on.
 	list = append(list, given("urgent", cleanup))
-	book = book.With(book.Follow(list, 0))
-	if now := ids(book.Open(list)); !slices.Equal(now, open) {
+	book = book.With(book.Given(list, 0).Follow())
+	if now := ids(book.Given(list, 0).Open()); !slices.Equal(now, open) {
 		t.Errorf("open: %q, before %q", now, open)
 	}
-	book = book.With(book.Heard([]Word{{ID: "c0", Outcome: Done}}, 0))
-	if now := ids(book.Open(list)); len(now) != maxCleanup || !slices.Contains(now, "urgent") {
+	book = book.With(book.Given(list, 0).Learn(News{Words: []Word{{ID: "c0", Outcome: Done}}}))
+	if now := ids(book.Given(list, 0).Open()); len(now) != maxCleanup || !slices.Contains(now, "urgent") {
 		t.Errorf("after one is addressed: %q", now)
 	}
 }
@@ -197,14 +197,14 @@ func TestNote(t *testing.T) {
 	var book Book
 	var memory Memory
 	say := func(turn int64, entries int) string {
-		text, next, _ := memory.Note(book, list, turn, entries, false)
-		memory = next
+		note := memory.Note(book.Given(list, 0), turn, entries, false)
+		memory = note.Memory
 		var heard []string
 		memory, heard = memory.Hear(entries)
-		book = book.With(book.Told(heard, list, 0, "told"))
-		return text
+		book = book.With(book.Given(list, 0).Learn(News{Told: heard, How: "told"}))
+		return note.Text
 	}
-	book = book.With(book.Follow(list, 0))
+	book = book.With(book.Given(list, 0).Follow())
 	want := `[SUPERVISOR] Turn 3: word from the people who are in charge of this work.
 Directive use-dict (Critical, before anything else): Do use-dict. Why: They are translated there. Files: web/dict.ts.
 The answer to your question q1 ("Which?") is: Blue.
@@ -231,7 +231,7 @@ Directive later (Low, when everything else is done): Do later.
 		t.Errorf("reminder: %s", got)
 	}
 	list = list[:1]
-	book = book.With(book.Follow(list, 0))
+	book = book.With(book.Given(list, 0).Follow())
 	if got := say(80, 100); !strings.Contains(got, "Directive use-dict, which you were told in turn 3, was taken back") || strings.Contains(got, "exactly this form") {
 		t.Errorf("taken back: %s", got)
 	}
@@ -239,7 +239,7 @@ Directive later (Low, when everything else is done): Do later.
 		t.Errorf("said twice: %s", got)
 	}
 	list[0].Description = "Do it otherwise."
-	book = book.With(book.Follow(list, 0))
+	book = book.With(book.Given(list, 0).Follow())
 	if got := say(82, 102); !strings.Contains(got, "takes the place of what you were told under the same id in turn 3. Directive later (Low, when everything else is done): Do it otherwise.") {
 		t.Errorf("in other words: %s", got)
 	}
@@ -260,11 +260,12 @@ func TestNoteIsBounded(t *testing.T) {
 		}
 		var book Book
 		var memory Memory
-		book = book.With(book.Follow(list, 0))
+		book = book.With(book.Given(list, 0).Follow())
 		told := map[string]int{}
 		for turn := 1; turn < 6; turn++ { // no reminders yet
-			var text string
-			text, memory, _ = memory.Note(book, list, int64(turn), turn, false)
+			note := memory.Note(book.Given(list, 0), int64(turn), turn, false)
+			text := note.Text
+			memory = note.Memory
 			if len(text) > maxNote+3000 {
 				t.Fatalf("%d bytes", len(text))
 			}
@@ -273,7 +274,7 @@ func TestNoteIsBounded(t *testing.T) {
 			}
 			var heard []string
 			memory, heard = memory.Hear(turn)
-			book = book.With(book.Told(heard, list, 0, "told"))
+			book = book.With(book.Given(list, 0).Learn(News{Told: heard, How: "told"}))
 		}
 		for id, n := range told {
 			if n > 1 {
@@ -301,26 +302,26 @@ func TestBookProperties(t *testing.T) {
 					}))
 				}
 				before := book
-				book = book.With(book.Follow(list, finished))
+				book = book.With(book.Given(list, finished).Follow())
 				for _, e := range book {
 					if e.State == protocol.DirectivePending && before.find(e.ID).State != protocol.DirectivePending {
 						told[e.ID] = false
 					}
 				}
-				if again := book.Follow(list, finished); len(again) != 0 {
+				if again := book.Given(list, finished).Follow(); len(again) != 0 {
 					t.Fatalf("the same orders change %+v", again)
 				}
 			},
 			"task": func(*rapid.T) { finished++ },
 			"words": func(t *rapid.T) {
-				book = book.With(book.Heard([]Word{{ID: id.Draw(t, "id"), Outcome: rapid.SampledFrom(Outcomes()).Draw(t, "outcome")}}, finished))
+				book = book.With(book.Given(list, finished).Learn(News{Words: []Word{{ID: id.Draw(t, "id"), Outcome: rapid.SampledFrom(Outcomes()).Draw(t, "outcome")}}}))
 			},
 			"told": func(t *rapid.T) {
-				open := ids(book.Open(list))
+				open := ids(book.Given(list, 0).Open())
 				for _, o := range open {
 					told[o] = true
 				}
-				book = book.With(book.Told(open, list, finished, "told"))
+				book = book.With(book.Given(list, finished).Learn(News{Told: open, How: "told"}))
 			},
 			"": func(t *rapid.T) {
 				if len(book) > maxEntries {
@@ -336,8 +337,8 @@ func TestBookProperties(t *testing.T) {
 						t.Fatalf("%s is %s, and was not told", e.ID, e.State)
 					}
 				}
-				open := book.Open(list)
-				if n := len(slices.DeleteFunc(open, func(d protocol.Directive) bool { return !ages(d) })); n > maxCleanup {
+				open := book.Given(list, 0).Open()
+				if n := len(slices.DeleteFunc(open, func(d Directive) bool { return !d.ages() })); n > maxCleanup {
 					t.Fatalf("%d Cleanup directives", n)
 				}
 			},
@@ -350,8 +351,7 @@ func TestNoPersonStandsForADelivery(t *testing.T) {
 	list := []protocol.Directive{given("delivered/checkout", inform, func(d *protocol.Directive) { d.Source = protocol.SourceFeature })}
 	note := func() string {
 		var book Book
-		text, _, _ := Memory{}.Note(book.With(book.Follow(list, 0)), list, 3, 5, false)
-		return text
+		return Memory{}.Note(book.With(book.Given(list, 0).Follow()).Given(list, 0), 3, 5, false).Text
 	}
 	if diff := cmp.Diff("[SUPERVISOR] Turn 3: word of other work on this repository.\nDo delivered/checkout.", note()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -70,7 +70,7 @@ func (m Memory) Hear(entries int) (next Memory, ids []string) {
 }
 
 // every is how many turns pass before the agent is told again.
-func every(d protocol.Directive) int64 {
+func (d Directive) every() int64 {
 	switch d.Priority {
 	case protocol.PriorityCritical:
 		return 6
@@ -80,11 +80,20 @@ func every(d protocol.Directive) int64 {
 	return 12
 }
 
-// Note is what is said in a turn, behind so many entries; "" for nothing. Next is the memory after it was said. Anew says that the conversation has
-// begun, or was compacted, since it was told what stands; left says that some of that had no room.
-func (m Memory) Note(b Book, given []protocol.Directive, turn int64, entries int, anew bool) (text string, next Memory, left bool) {
+// Note is what is said of directives in a turn.
+type Note struct {
+	// Text for the model; "" for nothing.
+	Text string
+	// Memory is what the conversation was told when the Text is said.
+	Memory Memory
+	// Left says that some of what stands had no room in the Text.
+	Left bool
+}
+
+// Note is what is said in a turn, behind so many entries. Anew says that the conversation has begun, or was compacted, since it was told what stands.
+func (m Memory) Note(l List, turn int64, entries int, anew bool) Note {
 	n := noter{memory: slices.Clone(m), turn: turn, entries: entries}
-	open := b.Open(given)
+	open := l.Open()
 	for _, d := range open {
 		n.tell(d)
 	}
@@ -92,12 +101,10 @@ func (m Memory) Note(b Book, given []protocol.Directive, turn int64, entries int
 		n.remind(d)
 	}
 	for i := range n.memory {
-		n.takeBack(&n.memory[i], b.find(n.memory[i].ID))
+		n.takeBack(&n.memory[i], l.book.find(n.memory[i].ID))
 	}
-	if anew {
-		left = n.stand(b, b.Standing(given))
-	}
-	return n.text(), n.memory, left
+	left := anew && n.stand(l.Standing())
+	return Note{Text: n.text(), Memory: n.memory, Left: left}
 }
 
 type noter struct {
@@ -121,12 +128,12 @@ func (n *noter) say(source, line string) bool {
 }
 
 // tell of a directive that the conversation has not heard.
-func (n *noter) tell(d protocol.Directive) {
+func (n *noter) tell(d Directive) {
 	i := slices.IndexFunc(n.memory, func(s Said) bool { return s.ID == d.ID })
-	if i >= 0 && n.memory[i].Sum == sum(d) && !n.memory[i].Back {
+	if i >= 0 && n.memory[i].Sum == d.sum && !n.memory[i].Back {
 		return
 	}
-	line := Line(d)
+	line := d.Line()
 	if i >= 0 {
 		line = fmt.Sprintf("This takes the place of what you were told under the same id in turn %d. %s", n.memory[i].First, line)
 	}
@@ -134,7 +141,7 @@ func (n *noter) tell(d protocol.Directive) {
 		return
 	}
 	n.asks = n.asks || !d.Inform
-	said := Said{ID: d.ID, Sum: sum(d), After: n.entries, First: n.turn, Last: n.turn, Times: 1}
+	said := Said{ID: d.ID, Sum: d.sum, After: n.entries, First: n.turn, Last: n.turn, Times: 1}
 	if i >= 0 {
 		n.memory[i] = said
 		return
@@ -143,27 +150,27 @@ func (n *noter) tell(d protocol.Directive) {
 }
 
 // remind of one that was told some turns ago.
-func (n *noter) remind(d protocol.Directive) {
+func (n *noter) remind(d Directive) {
 	i := slices.IndexFunc(n.memory, func(s Said) bool { return s.ID == d.ID })
 	if i < 0 || d.Inform {
 		return
 	}
-	if s := &n.memory[i]; s.Heard && s.Times < maxTold && n.turn-s.Last >= every(d) &&
+	if s := &n.memory[i]; s.Heard && s.Times < maxTold && n.turn-s.Last >= d.every() &&
 		n.say(d.Source, fmt.Sprintf("Directive %s, which you were told in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, plain.CutRunes(strings.TrimSpace(d.Description), maxAgain))) {
 		s.Last, s.Times, n.asks = n.turn, s.Times+1, true
 	}
 }
 
 // stand says what was told to a conversation before this one, or before it was compacted, and holds. It says whether some had no room.
-func (n *noter) stand(b Book, standing []protocol.Directive) (left bool) {
+func (n *noter) stand(standing []Directive) (left bool) {
 	for _, d := range standing {
 		if slices.ContainsFunc(n.memory, func(s Said) bool { return s.ID == d.ID }) {
 			continue
 		}
-		if !n.say(d.Source, Line(d)) {
+		if !n.say(d.Source, d.Line()) {
 			return true
 		}
-		n.memory = append(n.memory, Said{ID: d.ID, Sum: b.find(d.ID).Sum, After: n.entries, First: n.turn, Last: n.turn, Times: 1, Heard: true})
+		n.memory = append(n.memory, Said{ID: d.ID, Sum: d.sum, After: n.entries, First: n.turn, Last: n.turn, Times: 1, Heard: true})
 	}
 	return false
 }
@@ -197,7 +204,7 @@ func (n *noter) text() string {
 }
 
 // when says when a directive is to be addressed.
-func when(d protocol.Directive) string {
+func (d Directive) when() string {
 	switch d.Priority {
 	case protocol.PriorityCritical:
 		return "Critical, before anything else"
@@ -208,16 +215,16 @@ func when(d protocol.Directive) string {
 }
 
 // Line is a directive as an agent is told of it.
-func Line(d protocol.Directive) string {
+func (d Directive) Line() string {
 	var line strings.Builder
 	if !d.Inform {
-		fmt.Fprintf(&line, "Directive %s (%s): ", d.ID, when(d))
+		fmt.Fprintf(&line, "Directive %s (%s): ", d.ID, d.when())
 	}
 	line.WriteString(strings.TrimSpace(d.Description))
 	if why := strings.Join(strings.Fields(d.Rationale), " "); why != "" {
 		fmt.Fprintf(&line, " Why: %s", plain.CutRunes(why, maxWhy))
 	}
-	if files := Files(d); len(files) > 0 {
+	if files := d.ShownFiles(); len(files) > 0 {
 		fmt.Fprintf(&line, " Files: %s", strings.Join(files, ", "))
 		if more := len(d.Files) - len(files); more > 0 {
 			fmt.Fprintf(&line, ", and %d more", more)
@@ -227,8 +234,8 @@ func Line(d protocol.Directive) string {
 	return line.String()
 }
 
-// Files of a directive, as many and as much of each as an agent is told.
-func Files(d protocol.Directive) (files []string) {
+// ShownFiles are the files that it is about, as many and as much of each as an agent is told.
+func (d Directive) ShownFiles() (files []string) {
 	for _, f := range d.Files[:min(len(d.Files), maxPaths)] {
 		files = append(files, plain.CutRunes(f, maxPath))
 	}
