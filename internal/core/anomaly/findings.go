@@ -20,9 +20,8 @@ const maxEvidence = 512
 // calming is how many turns of doing something else end an anomaly.
 const calming = 3
 
-// Findings are what is wrong now, most urgent first, and of each kind what the main thread is in before the others. There is at most one of a kind
-// for each thread. Nothing is found in calls without tools.
-func (s *State) Findings(r Rules, now time.Time) []Finding {
+// Look what is wrong now: Episodes has it then. It gives the episodes that are over. Nothing is found in calls without tools.
+func (s *State) Look(r Rules, now time.Time) (over []Episode) {
 	threads := s.Threads
 	if !slices.ContainsFunc(threads, (*Thread).main) { // an agent that has never asked a model may hang too
 		threads = append(slices.Clone(threads), &Thread{Kind: conversation.KindMain})
@@ -47,12 +46,9 @@ func (s *State) Findings(r Rules, now time.Time) []Finding {
 		}
 		return cmp.Compare(a.Thread, b.Thread)
 	})
+	before := s.Episodes
 	s.Episodes = episodes
-	found := make([]Finding, 0, len(episodes))
-	for _, e := range episodes {
-		found = append(found, e.Finding)
-	}
-	return found
+	return slices.DeleteFunc(before, func(e Episode) bool { return s.Episode(e.Finding.Kind, e.Finding.Thread) != nil })
 }
 
 // gone says that an agent that worked for the main one has ended, as far as can be seen.
@@ -103,9 +99,7 @@ func (s *State) watch(l look) (episodes []Episode) {
 
 // explained says that a thread goes in circles or fails in all it does, and that this is not over: so long, it is why nothing succeeds.
 func (s *State) explained(thread int) bool {
-	return slices.ContainsFunc(s.Episodes, func(e Episode) bool {
-		return e.Finding.Thread == thread && (e.Finding.Kind == AgentLooping || e.Finding.Kind == CascadeFailure)
-	})
+	return s.Episode(AgentLooping, thread) != nil || s.Episode(CascadeFailure, thread) != nil
 }
 
 // see what all detectors see in a thread: of each kind what is gravest, what is off the plan, and the kinds that are not over.
@@ -135,13 +129,13 @@ func (f Finding) says() bool { return !f.Mute && f.Kind != ContextPressure }
 
 // episode goes on with what was found before, or begins one.
 func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode, bool) {
-	i := slices.IndexFunc(s.Episodes, func(e Episode) bool { return e.Finding.Thread == l.t.ID && e.Finding.Kind == kind })
-	if i < 0 && !seen {
+	before := s.Episode(kind, l.t.ID)
+	if before == nil && !seen {
 		return Episode{}, false
 	}
 	e := Episode{Held: l.t.Turn}
-	if i >= 0 {
-		e = s.Episodes[i]
+	if before != nil {
+		e = *before
 		f.Turn, f.Since = e.Finding.Turn, e.Finding.Since
 	} else {
 		f.Turn, f.Since = l.t.Turn, l.now
@@ -192,8 +186,8 @@ func (s *State) pace(l look, found []Finding) (Episode, bool) {
 		f.Level = Contingent
 	}
 	f.Evidence, f.Causes = strings.Join(causes, "; "), strings.Join(detectors, "+")
-	if i := slices.IndexFunc(s.Episodes, func(e Episode) bool { return e.Finding.Kind == PaceEscalated && e.Finding.Thread == l.t.ID }); i >= 0 {
-		f.Level = max(f.Level, s.Episodes[i].Finding.Level)
+	if before := s.Episode(PaceEscalated, l.t.ID); before != nil {
+		f.Level = max(f.Level, before.Finding.Level)
 	}
 	return s.episode(l, PaceEscalated, f, !calm, false)
 }

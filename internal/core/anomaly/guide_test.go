@@ -52,7 +52,7 @@ func tiers(t *testing.T, turns []string) []string {
 	for n := range 40 {
 		p.now = p.now.Add(10 * time.Second)
 		p.turn(strings.NewReplacer("#", strconv.Itoa(n), "~", strings.Repeat("x", n)).Replace(turns[n%len(turns)]))
-		for _, f := range p.state.Findings(p.rules, p.now) {
+		for _, f := range findings(&p.state, p.rules, p.now) {
 			if at := &reached[f.Tier-1]; f.Kind == AgentLooping && *at == "never" {
 				*at = strconv.Itoa(f.Count)
 			}

@@ -70,7 +70,7 @@ func TestStallsNameTheirPlace(t *testing.T) {
 		}
 		rules := Defaults()
 		rules.Role = true
-		found := s.Findings(rules, now)
+		found := findings(&s, rules, now)
 		if len(found) != 2 || found[0].Kind != PaceEscalated || found[1].Detector != Stall {
 			t.Fatalf("%s: %+v", name, found)
 		}
@@ -83,7 +83,7 @@ func TestStallsNameTheirPlace(t *testing.T) {
 			s.Failed(1, failures.Answer{Status: 529}, now.Add(time.Duration(n+1)*time.Minute))
 		}
 		s.Threads[0].Idle, s.Threads[0].Turns = 0, nil
-		if f := s.Findings(Defaults(), now.Add(20*time.Minute)); len(f) != 1 || f[0].Detector != Provider || strings.Contains(f[0].Evidence, "parser") {
+		if f := findings(&s, Defaults(), now.Add(20*time.Minute)); len(f) != 1 || f[0].Detector != Provider || strings.Contains(f[0].Evidence, "parser") {
 			t.Errorf("%s: of a provider: %+v", name, f)
 		}
 	}

@@ -77,9 +77,9 @@ func TestAnything(t *testing.T) {
 			case "pulse":
 				s.Pulse(Pulse{CPU: time.Duration(rapid.Int64().Draw(t, "cpu")), Processes: rapid.IntRange(0, 2).Draw(t, "processes")}, now)
 			}
-			found := s.Findings(rules, now)
+			found := findings(&s, rules, now)
 			check(t, found)
-			if diff := cmp.Diff(found, s.Findings(rules, now), cmpopts.IgnoreUnexported(Finding{})); diff != "" {
+			if diff := cmp.Diff(found, findings(&s, rules, now), cmpopts.IgnoreUnexported(Finding{})); diff != "" {
 				t.Fatalf("another look finds something else: %s", diff)
 			}
 		}
@@ -91,7 +91,7 @@ func TestAnything(t *testing.T) {
 		if err := json.Unmarshal(text, &again); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(s.Findings(rules, now), again.Findings(rules, now), cmpopts.IgnoreUnexported(Finding{})); diff != "" {
+		if diff := cmp.Diff(findings(&s, rules, now), findings(&again, rules, now), cmpopts.IgnoreUnexported(Finding{})); diff != "" {
 			t.Fatalf("a watchdog that begins anew finds something else: %s", diff)
 		}
 	})
@@ -159,7 +159,7 @@ func TestWorkIsSilent(t *testing.T) {
 				p.now = p.now.Add(after)
 				_, rest, _ := strings.Cut(line, fields[1])
 				p.event(fields[1], strings.TrimSpace(rest))
-				if found := p.state.Findings(p.rules, p.now); len(found) > 0 {
+				if found := findings(&p.state, p.rules, p.now); len(found) > 0 {
 					t.Fatalf("after %q: %s, %s", line, found[0].Detector, found[0].Evidence)
 				}
 			}
@@ -419,6 +419,6 @@ func BenchmarkTurn(b *testing.B) {
 		n++
 		now = now.Add(time.Second)
 		s.Turn(conversation.Turn{Thread: 1, Kind: conversation.KindMain, Number: n, Steps: []conversation.Step{step(n)}}, now)
-		s.Findings(Defaults(), now)
+		findings(&s, Defaults(), now)
 	}
 }

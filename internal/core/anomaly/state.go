@@ -48,15 +48,9 @@ type State struct {
 	Pulsed time.Time `json:"pulsed,omitzero"`
 	// Acted is when the model called a tool for the first time since the agent was started.
 	Acted time.Time `json:"acted,omitzero"`
-	// Episodes are findings that are not over, in their order.
+	// Episodes that are not over, most urgent first, and of each kind what the main thread is in before the others. There is at most one of a kind for
+	// each thread.
 	Episodes []Episode `json:"episodes,omitempty"`
-}
-
-// Episode of an anomaly, from the first finding until it is over.
-type Episode struct {
-	Finding Finding `json:"finding"`
-	// Held is the turn of its thread in which it was seen last.
-	Held int64 `json:"held"`
 }
 
 // Thread is what was seen of one thread of the conversation.

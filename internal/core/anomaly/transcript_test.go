@@ -178,7 +178,7 @@ func (p *player) begin() {
 // look writes what is wrong where that is something else than before.
 func (p *player) look() {
 	var said, full strings.Builder
-	for _, f := range p.state.Findings(p.rules, p.now) {
+	for _, f := range findings(&p.state, p.rules, p.now) {
 		if f.Causes != "" {
 			f.Detector += "(" + f.Causes + ")"
 		}

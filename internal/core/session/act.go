@@ -52,7 +52,7 @@ func (s *State) Settle(f Facts, id string, done bool) Effects {
 	switch {
 	case done && a.Rung == policy.RungRestart:
 		d.over()
-		s.next(a.Task, s.Steering.Anew())
+		s.next(a.Task, s.Steering.Anew(s.Anomalies.Episodes))
 		s.born++
 	case done && a.Rung == policy.RungBlock:
 		d.over()

@@ -34,7 +34,7 @@ func (s *State) Ended(f Facts, session bool) Effects {
 	d := &decision{s: s, f: f}
 	s.Act = nil
 	at := steering.TurnContext{Thread: b.Finding.Thread, Turn: b.Turn, Now: f.Now, Clock: true}
-	step := s.Steering.Ended(b.Finding, at, session, f.Terms.Rules)
+	step := s.Steering.Ended(b.Finding, s.Anomalies.Episode(b.Finding.Kind, b.Finding.Thread), at, session, f.Terms.Rules)
 	d.want(step, d.note(at, step, true))
 	d.tell()
 	return d.effects(nil)

@@ -54,7 +54,7 @@ func (s *State) Late(f Facts) Effects {
 func (s *State) wrong() string {
 	var all []string
 	for _, e := range s.Anomalies.Episodes {
-		done, _ := s.done(e.Finding)
+		done, _ := s.done(e)
 		all = append(all, string(e.Finding.Kind)+e.Finding.Level.String()+e.Finding.Cause+done)
 	}
 	return strings.Join(all, " ")
@@ -83,7 +83,7 @@ func (s *State) Conversation(f Facts) *protocol.Conversation {
 		if slices.ContainsFunc(c.Anomalies, func(a protocol.Anomaly) bool { return a.Type == string(is.Kind) }) {
 			continue // of another thread
 		}
-		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(is.Kind), Turn: is.Turn, Since: is.Since, Message: is.Evidence + said(s.done(is)), Cause: is.Cause})
+		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(is.Kind), Turn: is.Turn, Since: is.Since, Message: is.Evidence + said(s.done(e)), Cause: is.Cause})
 		if is.Kind == anomaly.PaceEscalated {
 			c.Pace = paces[is.Level]
 		}
@@ -92,42 +92,40 @@ func (s *State) Conversation(f Facts) *protocol.Conversation {
 	return c
 }
 
-// done says what was done about a finding, and in which turn; 0 where it was in none.
-func (s *State) done(f anomaly.Finding) (what string, turn int64) {
-	for _, e := range s.Steering.Episodes {
-		if e.Finding.Kind != f.Kind || e.Finding.Thread != f.Thread || len(e.Tried) == 0 {
-			continue
-		}
-		switch last := e.Tried[len(e.Tried)-1]; {
-		case last == steering.Observe:
-			return "the agent is not told", 0
-		case s.Word != nil && s.Word.Anomaly == string(f.Kind):
-			return "the agent is being told", 0
-		case e.Turn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
-			return "the agent was told", 0
-		case s.unsaid(f.Thread) != "":
-			return "the model will be told with its next request", 0
-		case s.Act != nil && s.Act.Thread == f.Thread && last == steering.Hold:
-			return "its next call is held", 0
-		case last == steering.Hold:
-			return "its call was held", e.Turn
-		case last == steering.Rollback:
-			return "the workspace was put back to the last valid checkpoint", e.Turn
-		case last == steering.Restart:
-			return "the agent is ended, and started anew", 0
-		case last == steering.Block:
-			return "the agent is ended", 0
-		case last == steering.Surgery:
-			return "the model was told, and what repeats itself was left out of what it sees", e.Turn
-		case last == steering.NoTools && s.Act != nil && s.Act.Rung == last:
-			return "the model had no tools, and the agent ended: it is started again in its session", e.Turn
-		case last == steering.NoTools:
-			return "the model was told, and had no tools", e.Turn
-		default:
-			return "the model was told", e.Turn
-		}
+// done says what was done in an episode, and in which turn; 0 where it was in none.
+func (s *State) done(e anomaly.Episode) (what string, turn int64) {
+	if len(e.Tried) == 0 {
+		return "", 0
 	}
-	return "", 0
+	f := e.Finding
+	switch last := e.Tried[len(e.Tried)-1]; {
+	case last == steering.Observe:
+		return "the agent is not told", 0
+	case s.Word != nil && s.Word.Anomaly == string(f.Kind):
+		return "the agent is being told", 0
+	case e.Turn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
+		return "the agent was told", 0
+	case s.unsaid(f.Thread) != "":
+		return "the model will be told with its next request", 0
+	case s.Act != nil && s.Act.Thread == f.Thread && last == steering.Hold:
+		return "its next call is held", 0
+	case last == steering.Hold:
+		return "its call was held", e.Turn
+	case last == steering.Rollback:
+		return "the workspace was put back to the last valid checkpoint", e.Turn
+	case last == steering.Restart:
+		return "the agent is ended, and started anew", 0
+	case last == steering.Block:
+		return "the agent is ended", 0
+	case last == steering.Surgery:
+		return "the model was told, and what repeats itself was left out of what it sees", e.Turn
+	case last == steering.NoTools && s.Act != nil && s.Act.Rung == last:
+		return "the model had no tools, and the agent ended: it is started again in its session", e.Turn
+	case last == steering.NoTools:
+		return "the model was told, and had no tools", e.Turn
+	default:
+		return "the model was told", e.Turn
+	}
 }
 
 // said is what was done as a part of a sentence.

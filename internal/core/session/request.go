@@ -82,15 +82,15 @@ func (d *decision) begin(task string) {
 // decide what is done about what is wrong: one thing at most, with the number of its step. Nothing is said in calls for titles and summaries, and in those
 // that are made once more.
 func (d *decision) decide(at steering.TurnContext) (act steering.Step, number int64) {
-	findings := d.s.Anomalies.Findings(d.f.Terms.Rules.Rules, at.Now)
+	for _, e := range d.s.Anomalies.Look(d.f.Terms.Rules.Rules, at.Now) {
+		d.note(at, d.s.Steering.Over(e), false)
+	}
 	for {
-		step, more := d.s.Steering.Decide(findings, at, d.f.Terms.Rules)
+		step, more := d.s.Steering.Decide(d.s.Anomalies.Episodes, at, d.f.Terms.Rules)
 		if !more {
 			return act, number
 		}
-		if n := d.note(at, step, step.Halts()); !step.Over {
-			act, number = step, n
-		}
+		act, number = step, d.note(at, step, step.Halts())
 	}
 }
 

@@ -42,10 +42,13 @@ func (s *State) Resume(f Facts) {
 // recall a step that was decided after what is remembered.
 func (s *State) recall(x protocol.Steering, r steering.Rules) {
 	finding := anomaly.Finding{Kind: anomaly.Kind(x.Anomaly), Thread: x.Thread, Detector: x.Detector, Evidence: x.Evidence, Main: true}
-	if s.take(x); x.Turn > 0 {
+	switch s.take(x); {
+	case x.Turn > 0:
 		s.recalled = append(s.recalled, x)
-	} else {
-		s.Steering.Recall(steering.Step{Rung: policy.Rung(x.Rung), Kind: finding.Kind, Thread: x.Thread, Over: x.Over, Finding: finding}, x.Time)
+	case x.Over:
+		s.Anomalies.Forget(finding.Kind, x.Thread)
+	default:
+		s.Anomalies.Recall(finding, policy.Rung(x.Rung), x.Time)
 	}
 	rung := policy.Rung(x.Rung)
 	ends := rung == steering.NoTools && x.Request == "" // the agent has ended with such a turn

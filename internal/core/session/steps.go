@@ -57,12 +57,8 @@ func (d *decision) note(at steering.TurnContext, step steering.Step, must bool) 
 
 // over notes that the anomalies of a conversation are over, because the conversation is.
 func (d *decision) over() {
-	for _, e := range d.s.Steering.Episodes {
-		step := steering.Step{Rung: steering.Observe, Kind: e.Finding.Kind, Thread: e.Finding.Thread, Over: true, Finding: e.Finding}
-		if n := len(e.Tried); n > 0 {
-			step.Rung = e.Tried[n-1]
-		}
-		d.note(steering.TurnContext{Now: d.f.Now, Clock: true}, step, false)
+	for _, e := range d.s.Anomalies.Episodes {
+		d.note(steering.TurnContext{Now: d.f.Now, Clock: true}, d.s.Steering.Over(e), false)
 	}
 }
 

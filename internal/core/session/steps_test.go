@@ -4,12 +4,15 @@
 package session
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
@@ -51,5 +54,20 @@ func TestWhatAnAgentHasSaid(t *testing.T) {
 	}
 	if x := note(step, maxLeftOut, "more", "more"); x.Before+x.After != "" || !strings.Contains(x.Missing, "more than 8 MiB") {
 		t.Errorf("%+v", x)
+	}
+}
+
+// TestTheEndOfAConversation ends its anomalies, each with the highest rung that was tried, whichever was tried last.
+func TestTheEndOfAConversation(t *testing.T) {
+	s := State{Task: "form", Anomalies: anomaly.State{Episodes: []anomaly.Episode{
+		{Finding: anomaly.Finding{Kind: anomaly.AgentLooping, Thread: 1}, Tried: []policy.Rung{policy.RungNoTools, policy.RungDirective}},
+		{Finding: anomaly.Finding{Kind: anomaly.AgentStalled, Thread: 1}},
+	}}}
+	var got []string
+	for _, x := range s.Anew(Facts{}).Steps {
+		got = append(got, fmt.Sprintf("%d %s %s %t", x.Sequence, x.Anomaly, x.Rung, x.Over))
+	}
+	if want := []string{"1 AgentLooping NoTools true", "2 AgentStalled Observe true"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

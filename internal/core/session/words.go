@@ -6,6 +6,7 @@ package session
 import (
 	"slices"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
@@ -66,7 +67,7 @@ func (s *State) Words(f Facts) (words string, e Effects) {
 
 // Told says that the agent was told, by lines or in its requests, of something that is wrong with it and not over. What waits to be said was not.
 func (s *State) Told() bool {
-	return slices.ContainsFunc(s.Steering.Episodes, func(e steering.Episode) bool {
+	return slices.ContainsFunc(s.Anomalies.Episodes, func(e anomaly.Episode) bool {
 		said := len(e.Tried)
 		if slices.Contains(e.Tried, steering.Observe) {
 			said--

@@ -9,31 +9,28 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 )
 
-// Decide what to do, by all that is wrong now. It is asked at each request until it says that there is nothing more: it says first what is over,
-// and then at most one thing to do. A step of Observe changes nothing. State has taken it for done.
-func (s *State) Decide(findings []anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
-	s.begin(findings)
-	if step, ok := s.end(findings); ok {
-		return step, true
-	}
+// Decide what to do, by all that is wrong now. It is asked at each request until it says that there is nothing more: there is at most one thing to
+// do. A step of Observe changes nothing. State and episodes have taken it for done.
+func (s *State) Decide(episodes []anomaly.Episode, turn TurnContext, r Rules) (Step, bool) {
 	if turn.Reach.Alone {
-		return s.tell(findings, turn, r)
+		return s.tell(episodes, turn, r)
 	}
 	if turn.Clock {
-		return s.unheard(findings, turn, r)
+		return s.unheard(episodes, turn, r)
 	}
-	if step, ok := s.note(findings, turn); ok {
+	if step, ok := s.note(episodes, turn); ok {
 		return step, true
 	}
-	excused := slices.ContainsFunc(findings, func(f anomaly.Finding) bool { return f.Thread == turn.Thread && f.Cause != "" })
+	excused := slices.ContainsFunc(episodes, func(e anomaly.Episode) bool { return e.Finding.Thread == turn.Thread && e.Finding.Cause != "" })
 	if excused || !s.due(turn, r) { // the next turn that a model has made is looked at instead
 		return Step{}, false
 	}
-	for _, f := range findings {
-		if f.Thread != turn.Thread || f.Calm || f.Mute || planned(f, findings) {
+	for i := range episodes {
+		e := &episodes[i]
+		if f := e.Finding; f.Thread != turn.Thread || f.Calm || f.Mute || planned(f, episodes) {
 			continue
 		}
-		if step, ok := s.act(f, turn, r); ok {
+		if step, ok := s.act(e, episodes, turn, r); ok {
 			return step, true
 		}
 	}
@@ -41,54 +38,27 @@ func (s *State) Decide(findings []anomaly.Finding, turn TurnContext, r Rules) (S
 }
 
 // planned says that the plan of the role says what is to be done about a finding.
-func planned(f anomaly.Finding, findings []anomaly.Finding) bool {
-	return f.Kind == anomaly.AgentStalled && anomaly.Off(f) && slices.ContainsFunc(findings, func(p anomaly.Finding) bool {
-		return p.Kind == anomaly.PaceEscalated && p.Thread == f.Thread
+func planned(f anomaly.Finding, episodes []anomaly.Episode) bool {
+	return f.Kind == anomaly.AgentStalled && anomaly.Off(f) && slices.ContainsFunc(episodes, func(e anomaly.Episode) bool {
+		return e.Finding.Kind == anomaly.PaceEscalated && e.Finding.Thread == f.Thread
 	})
 }
 
-// begin episodes of what is new, and take over what is known of the others.
-func (s *State) begin(findings []anomaly.Finding) {
-	for _, f := range findings {
-		if e := s.episode(f); e != nil {
-			e.Finding = f
-		} else {
-			s.Episodes = append(s.Episodes, Episode{Finding: f})
-		}
+// Over is the end of an episode.
+func (s *State) Over(e anomaly.Episode) Step {
+	f := e.Finding
+	if t := (Tool{f.Thread, f.Tool}); slices.Contains(e.Tried, Surgery) && t.Name != "" && !slices.Contains(s.Recovered, t) {
+		s.Recovered = append(s.Recovered, t)
+		s.Recovered = s.Recovered[max(0, len(s.Recovered)-maxRecovers):]
 	}
-}
-
-func (s *State) episode(f anomaly.Finding) *Episode {
-	for i := range s.Episodes {
-		if e := &s.Episodes[i]; e.Finding.Kind == f.Kind && e.Finding.Thread == f.Thread {
-			return e
-		}
-	}
-	return nil
-}
-
-// end an episode whose anomaly is over.
-func (s *State) end(findings []anomaly.Finding) (Step, bool) {
-	for i := range s.Episodes {
-		e := s.Episodes[i]
-		if slices.ContainsFunc(findings, func(f anomaly.Finding) bool { return f.Kind == e.Finding.Kind && f.Thread == e.Finding.Thread }) {
-			continue
-		}
-		if t := (Tool{e.Finding.Thread, e.Finding.Tool}); slices.Contains(e.Tried, Surgery) && t.Name != "" && !slices.Contains(s.Recovered, t) {
-			s.Recovered = append(s.Recovered, t)
-			s.Recovered = s.Recovered[max(0, len(s.Recovered)-maxRecovers):]
-		}
-		s.Episodes = slices.Delete(s.Episodes, i, i+1)
-		return Step{Rung: e.highest(), Kind: e.Finding.Kind, Thread: e.Finding.Thread, Over: true, Finding: e.Finding}, true
-	}
-	return Step{}, false
+	return Step{Rung: e.Highest(), Kind: f.Kind, Thread: f.Thread, Over: true, Finding: f}
 }
 
 // note what telling the agent would not change, once.
-func (s *State) note(findings []anomaly.Finding, turn TurnContext) (Step, bool) {
-	for _, f := range findings {
-		if e := s.episode(f); f.Mute && len(e.Tried) == 0 {
-			return s.done(e, f, Observe, "", turn), true
+func (s *State) note(episodes []anomaly.Episode, turn TurnContext) (Step, bool) {
+	for i := range episodes {
+		if e := &episodes[i]; e.Finding.Mute && len(e.Tried) == 0 {
+			return done(e, e.Finding, Observe, "", turn), true
 		}
 	}
 	return Step{}, false
@@ -96,9 +66,10 @@ func (s *State) note(findings []anomaly.Finding, turn TurnContext) (Step, bool) 
 
 // unheard is what is done about an agent that asks nothing: without a request, it can only be started anew. The thread of the
 // task stands for all of it.
-func (s *State) unheard(findings []anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
-	for _, f := range findings {
-		e := s.episode(f)
+func (s *State) unheard(episodes []anomaly.Episode, turn TurnContext, r Rules) (Step, bool) {
+	for i := range episodes {
+		e := &episodes[i]
+		f := e.Finding
 		if !f.Mute || !f.Main || f.Cause != "" || f.Detector != anomaly.Silence {
 			continue
 		}
@@ -106,10 +77,10 @@ func (s *State) unheard(findings []anomaly.Finding, turn TurnContext, r Rules) (
 			if slices.Contains(e.Tried, rung) || slices.Contains(s.Spent, rung) || !r.allows(rung) || rung == Block && turn.Now.Sub(e.At) < r.Silence {
 				continue
 			}
-			return s.done(e, f, rung, message(f, rung, 0, turn, r), turn), true
+			return done(e, f, rung, message(f, rung, 0, turn, r), turn), true
 		}
 	}
-	return s.note(findings, turn)
+	return s.note(episodes, turn)
 }
 
 // due says whether the conversation is to be looked at, and that it is then. It is looked at again with the next request where this one has no
@@ -128,9 +99,9 @@ func (s *State) due(turn TurnContext, r Rules) bool {
 	return true
 }
 
-// act on a finding, if it is time.
-func (s *State) act(f anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
-	e, t := s.episode(f), s.thread(turn)
+// act on what is wrong in one of the episodes, if it is time.
+func (s *State) act(e *anomaly.Episode, episodes []anomaly.Episode, turn TurnContext, r Rules) (Step, bool) {
+	f, t := e.Finding, s.thread(turn)
 	emergency := f.Kind == anomaly.PaceEscalated && f.Level == anomaly.Emergency
 	if f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Off(f) {
 		return Step{}, false // what has led to it says more
@@ -143,7 +114,7 @@ func (s *State) act(f anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
 		last = t.Told[told].Turn
 		cooled = cooled || turn.Turn-last >= int64(r.Cooldown) || grade(f) > t.Told[told].Grade
 	}
-	rung := s.rung(e, f, turn, cooled, r)
+	rung := s.rung(e, episodes, turn, cooled, r)
 	if rung == "" {
 		return Step{}, false
 	}
@@ -163,7 +134,7 @@ func (s *State) act(f anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
 	if rung != Observe {
 		text = message(f, rung, last, turn, r)
 	}
-	step := s.done(e, f, rung, text, turn)
+	step := done(e, f, rung, text, turn)
 	if step.Halts() {
 		step.Otherwise = message(f, Nudge, last, turn, r)
 	}
@@ -188,7 +159,8 @@ func grade(f anomaly.Finding) int {
 // rung that is next, or "". Surgery and the turn without tools need no cooldown, and are tried once in an episode; where surgery was tried on the
 // same tool before, it does not help. All others follow the one before when the anomaly goes on after a cooldown. When there is none left,
 // the agent is told again. What alters the request waits for one that has a place for words, but what is above it does not wait for that.
-func (s *State) rung(e *Episode, f anomaly.Finding, turn TurnContext, cooled bool, r Rules) Rung {
+func (s *State) rung(e *anomaly.Episode, episodes []anomaly.Episode, turn TurnContext, cooled bool, r Rules) Rung {
+	f := e.Finding
 	told := f.Kind == anomaly.PaceEscalated && f.Level == anomaly.Emergency && e.Causes == f.Causes // an emergency is said once
 	open := func(rung Rung) bool {
 		if told && !above(rung, NoTools) {
@@ -198,7 +170,7 @@ func (s *State) rung(e *Episode, f anomaly.Finding, turn TurnContext, cooled boo
 			return false
 		}
 		spent := f.Main && slices.Contains(s.Spent, rung)
-		return r.allows(rung) && !slices.Contains(e.Tried, rung) && !spent && slices.Contains(rungs(f), rung) && !s.halted(f, rung)
+		return r.allows(rung) && !slices.Contains(e.Tried, rung) && !spent && slices.Contains(rungs(f), rung) && !halted(f, rung, episodes)
 	}
 	again := f.Tool != "" && slices.Contains(s.Recovered, Tool{f.Thread, f.Tool})
 	switch {
@@ -213,7 +185,7 @@ func (s *State) rung(e *Episode, f anomaly.Finding, turn TurnContext, cooled boo
 	}
 	for _, rung := range rungs(f) {
 		// A turn without tools that the ladder does not reach is for the highest tier alone.
-		if open(rung) && above(rung, e.highest()) && !above(rung, r.Ladder) {
+		if open(rung) && above(rung, e.Highest()) && !above(rung, r.Ladder) {
 			return rung
 		}
 	}
@@ -227,8 +199,8 @@ func (s *State) rung(e *Episode, f anomaly.Finding, turn TurnContext, cooled boo
 }
 
 // halted says that what a rung does with the whole run was done about another finding, which is not over.
-func (s *State) halted(f anomaly.Finding, rung Rung) bool {
-	return above(rung, NoTools) && slices.ContainsFunc(s.Episodes, func(e Episode) bool {
+func halted(f anomaly.Finding, rung Rung, episodes []anomaly.Episode) bool {
+	return above(rung, NoTools) && slices.ContainsFunc(episodes, func(e anomaly.Episode) bool {
 		return e.Finding.Main && f.Main && e.Finding.Kind != f.Kind && slices.Contains(e.Tried, rung)
 	})
 }
@@ -261,10 +233,7 @@ func rungs(f anomaly.Finding) []Rung {
 }
 
 // done takes a step for done.
-func (s *State) done(e *Episode, f anomaly.Finding, rung Rung, text string, turn TurnContext) Step {
-	if !slices.Contains(e.Tried, rung) {
-		e.Tried = append(e.Tried, rung)
-	}
-	e.Turn, e.At = turn.Turn, turn.Now
+func done(e *anomaly.Episode, f anomaly.Finding, rung Rung, text string, turn TurnContext) Step {
+	e.Climb(rung, turn.Turn, turn.Now)
 	return Step{Rung: rung, Kind: f.Kind, Thread: f.Thread, Message: text, Finding: f}
 }

@@ -12,8 +12,8 @@ import (
 // Ended is what follows when the agent has ended with a turn without tools about a finding. Many agents end with any answer that calls no tool, so
 // this says nothing about their task. The agent goes on in its session, once. One without a session is started anew, whatever the ladder says, because
 // the supervisor caused its end. When the agent ends with the same turn again, it is started anew where the ladder allows it, or given up. No further
-// turn without tools is tried on the task.
-func (s *State) Ended(f anomaly.Finding, turn TurnContext, session bool, r Rules) Step {
+// turn without tools is tried on the task. The episode of the finding may be over.
+func (s *State) Ended(f anomaly.Finding, e *anomaly.Episode, turn TurnContext, session bool, r Rules) Step {
 	again, restarted := slices.Contains(s.Spent, NoTools), slices.Contains(s.Spent, Restart)
 	rung := Block
 	switch {
@@ -30,11 +30,10 @@ func (s *State) Ended(f anomaly.Finding, turn TurnContext, session bool, r Rules
 	if rung == Block {
 		f.Evidence += unheeded
 	}
-	e := s.episode(f)
 	if e == nil {
-		e = &Episode{}
+		e = &anomaly.Episode{}
 	}
-	return s.done(e, f, rung, text, turn)
+	return done(e, f, rung, text, turn)
 }
 
 const (

@@ -36,10 +36,10 @@ func TestEnded(t *testing.T) {
 			r := Defaults()
 			r.Ladder = tc.ladder
 			f := anomaly.Finding{Kind: anomaly.AgentLooping, Thread: 1, Main: true, Turn: 5, Since: epoch, Tier: anomaly.Breaker, Tool: "Bash", Evidence: "Bash has failed 9 times"}
-			s := State{Spent: tc.spent, Episodes: []Episode{{Finding: f, Tried: []Rung{Nudge, NoTools}}}}
+			s, e := State{Spent: tc.spent}, anomaly.Episode{Finding: f, Tried: []Rung{Nudge, NoTools}}
 			at := TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: 12, Now: epoch.Add(3 * time.Minute), Clock: true}
 			for i, want := range tc.want {
-				step := s.Ended(f, at, tc.session, r)
+				step := s.Ended(f, &e, at, tc.session, r)
 				if step.Rung != want || step.Over || step.Thread != 1 || step.Kind != f.Kind {
 					t.Fatalf("%d. %+v, want %s", i+1, step, want)
 				}
@@ -50,10 +50,10 @@ func TestEnded(t *testing.T) {
 					t.Errorf("the agent is told %q", step.Message)
 				}
 			}
-			if !slices.Contains(s.Spent, NoTools) || !slices.Contains(s.Episodes[0].Tried, tc.want[0]) {
-				t.Errorf("%+v", s)
+			if !slices.Contains(s.Spent, NoTools) || !slices.Contains(e.Tried, tc.want[0]) {
+				t.Errorf("%+v, %+v", s, e)
 			}
-			if anew := s.Anew(); !slices.Contains(anew.Spent, NoTools) {
+			if anew := s.Anew([]anomaly.Episode{e}); !slices.Contains(anew.Spent, NoTools) {
 				t.Errorf("anew: %+v", anew)
 			}
 		})

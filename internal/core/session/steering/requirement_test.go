@@ -58,25 +58,51 @@ func (s *session) turn(thread int, steps ...conversation.Step) (done []Step) {
 	return done
 }
 
+// remembered is what a watchdog keeps of what was decided.
+type remembered struct {
+	State    State
+	Episodes []anomaly.Episode
+}
+
+// episodes of findings in which nothing was done.
+func episodes(findings ...anomaly.Finding) (list []anomaly.Episode) {
+	for _, f := range findings {
+		list = append(list, anomaly.Episode{Finding: f})
+	}
+	return list
+}
+
+// found is what is wrong now.
+func (s *session) found() (found []anomaly.Finding) {
+	s.seen.Look(s.rules.Rules, s.now)
+	for _, e := range s.seen.Episodes {
+		found = append(found, e.Finding)
+	}
+	return found
+}
+
 func (s *session) decide(c TurnContext) (done []Step) {
 	s.t.Helper()
-	found := s.seen.Findings(s.rules.Rules, s.now)
+	for _, e := range s.seen.Look(s.rules.Rules, s.now) {
+		done = append(done, s.state.Over(e))
+	}
 	injections := 0
 	for {
 		// What was decided is written down, and read by a watchdog that begins anew.
-		text, err := json.Marshal(s.state)
+		text, err := json.Marshal(remembered{s.state, s.seen.Episodes})
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.state = State{}
-		if err := json.Unmarshal(text, &s.state); err != nil {
+		var read remembered
+		if err := json.Unmarshal(text, &read); err != nil {
 			s.t.Fatal(err)
 		}
-		step, ok := s.state.Decide(found, c, s.rules)
+		s.state, s.seen.Episodes = read.State, read.Episodes
+		step, ok := s.state.Decide(s.seen.Episodes, c, s.rules)
 		if !ok {
 			break
 		}
-		if done = append(done, step); step.Rung != Observe && !step.Over {
+		if done = append(done, step); step.Rung != Observe {
 			injections++
 		}
 	}

@@ -65,7 +65,7 @@ func TestSpentRungs(t *testing.T) {
 					halts = append(halts, x.Rung)
 				}
 				if x.Rung == Restart && !x.Over {
-					l.state, l.seen, l.turns = l.state.Anew(), anomaly.State{}, map[int]int{}
+					l.state, l.seen, l.turns = l.state.Anew(l.seen.Episodes), anomaly.State{}, map[int]int{}
 				}
 			}
 		}

@@ -102,18 +102,16 @@ const maxRecovers = 16
 // State is what was done. The zero value has done nothing. It is written as JSON.
 type State struct {
 	Threads []Thread `json:"threads,omitempty"`
-	// Episodes are anomalies that are not over.
-	Episodes []Episode `json:"episodes,omitempty"`
 	// Recovered are tools on which surgery was tried, in episodes that are over.
 	Recovered []Tool `json:"recovered,omitempty"`
 	// Spent are the rungs that were tried on the main thread before the agent was started again: they are not tried again on the same task.
 	Spent []Rung `json:"spent,omitempty"`
 }
 
-// Anew is what remains when the agent is started anew on its task.
-func (s *State) Anew() State {
+// Anew is what remains when the agent is started anew on its task, while there are some episodes.
+func (s *State) Anew(episodes []anomaly.Episode) State {
 	spent := []Rung{Restart}
-	for _, e := range s.Episodes {
+	for _, e := range episodes {
 		if slices.Contains(e.Tried, Rollback) {
 			spent = append(spent, Rollback)
 		}
@@ -128,23 +126,6 @@ func (s *State) Spend(rung Rung) {
 	if !slices.Contains(s.Spent, rung) {
 		s.Spent = append(s.Spent, rung)
 	}
-}
-
-// Recall a step that was done without a request.
-func (s *State) Recall(step Step, at time.Time) {
-	e := s.episode(step.Finding)
-	switch {
-	case step.Over:
-		s.Episodes = slices.DeleteFunc(s.Episodes, func(e Episode) bool { return e.Finding.Kind == step.Kind && e.Finding.Thread == step.Thread })
-		return
-	case e == nil:
-		s.Episodes = append(s.Episodes, Episode{Finding: step.Finding})
-		e = &s.Episodes[len(s.Episodes)-1]
-	}
-	if !slices.Contains(e.Tried, step.Rung) {
-		e.Tried = append(e.Tried, step.Rung)
-	}
-	e.At = at
 }
 
 // Thread is when one was looked at and told something.
@@ -166,28 +147,6 @@ type Told struct {
 type Tool struct {
 	Thread int    `json:"thread"`
 	Name   string `json:"name"`
-}
-
-// Episode of an anomaly.
-type Episode struct {
-	Finding anomaly.Finding `json:"finding"`
-	Tried   []Rung          `json:"tried,omitempty"`
-	// Turn and At of what was done last.
-	Turn int64     `json:"turn,omitempty"`
-	At   time.Time `json:"at,omitzero"`
-	// Causes of the emergency that the agent was told of.
-	Causes string `json:"causes,omitempty"`
-}
-
-// highest rung that was tried; Observe where none was.
-func (e *Episode) highest() Rung {
-	rung := Observe
-	for _, r := range e.Tried {
-		if above(r, rung) {
-			rung = r
-		}
-	}
-	return rung
 }
 
 // Retain forgets the threads that nobody knows any more.

@@ -244,11 +244,11 @@ func TestNobodyIsBlamedForTheProvider(t *testing.T) {
 		if tc.climbs {
 			continue
 		}
-		if f := s.seen.Findings(s.rules.Rules, s.now); len(f) != 1 || f[0].Kind != anomaly.AgentStalled || f[0].Cause != protocol.CauseProvider {
+		if f := s.found(); len(f) != 1 || f[0].Kind != anomaly.AgentStalled || f[0].Cause != protocol.CauseProvider {
 			t.Errorf("%s: %+v", name, f)
 		}
 		s.work(1)
-		for _, f := range s.seen.Findings(s.rules.Rules, s.now) {
+		for _, f := range s.found() {
 			if f.Cause != "" {
 				t.Errorf("%s: the model answers, and %+v", name, f)
 			}
@@ -292,7 +292,7 @@ func TestNoExcuseOnRequest(t *testing.T) {
 			}
 		}
 		if climbed := s.climbed(); !slices.Contains(climbed, string(Block)) {
-			t.Errorf("%s: a loop of 60 turns climbs to %v %+v", name, climbed, s.seen.Findings(s.rules.Rules, s.now))
+			t.Errorf("%s: a loop of 60 turns climbs to %v %+v", name, climbed, s.found())
 		}
 	}
 }
@@ -355,7 +355,7 @@ func TestWordsToANewAgent(t *testing.T) {
 	never := f // it has asked no model
 	never.Turn = 0
 	request, clock := TurnContext{Turn: 18, Now: epoch.Add(4 * time.Minute)}, TurnContext{Now: epoch.Add(4 * time.Minute), Clock: true}
-	told := &Episode{Tried: []Rung{Nudge}, Turn: 14, At: epoch.Add(time.Minute)}
+	told := &anomaly.Episode{Finding: never, Tried: []Rung{Nudge}, Turn: 14, At: epoch.Add(time.Minute)}
 	const anew = " An agent that worked on this task before you was ended for that reason. The workspace is as the last valid checkpoint has it: choose another approach."
 	const ended = " The agent was ended: a person must decide how the work goes on."
 	for _, tc := range []struct{ got, want string }{
@@ -364,14 +364,14 @@ func TestWordsToANewAgent(t *testing.T) {
 		{message(f, Restart, 0, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen in turn 12, 4m ago)." + anew},
 		{message(f, Block, 0, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen in turn 12, 4m ago)." + ended},
 		{message(never, Block, 0, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen 4m ago)." + ended},
-		{words(never, Restart, told, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen 4m ago)." + anew},
-		{words(never, Block, told, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen 4m ago)." + ended},
+		{words(told, Restart, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen 4m ago)." + anew},
+		{words(told, Block, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen 4m ago)." + ended},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s\nwant %s", tc.got, tc.want)
 		}
 	}
-	if got := words(never, Rollback, told, clock, Defaults()); !strings.Contains(got, "You were told so 3m ago.") {
+	if got := words(told, Rollback, clock, Defaults()); !strings.Contains(got, "You were told so 3m ago.") {
 		t.Errorf("an agent that goes on reads %q", got)
 	}
 }
@@ -382,9 +382,10 @@ func TestAnEmergencyIsNotedOnce(t *testing.T) {
 	rules, noted := Defaults(), 0
 	rules.Role, rules.Ladder = true, Observe
 	f := anomaly.Finding{Kind: anomaly.PaceEscalated, Level: anomaly.Emergency, Thread: 1, Main: true, Turn: 1, Since: epoch, Causes: anomaly.Stall, Evidence: "it is so"}
+	wrong := episodes(f)
 	for turn := range int64(60) {
 		at := TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: turn + 1, Now: epoch.Add(time.Duration(turn) * time.Minute)}
-		for _, ok := state.Decide([]anomaly.Finding{f}, at, rules); ok; _, ok = state.Decide([]anomaly.Finding{f}, at, rules) {
+		for _, ok := state.Decide(wrong, at, rules); ok; _, ok = state.Decide(wrong, at, rules) {
 			noted++
 		}
 	}
@@ -394,7 +395,7 @@ func TestAnEmergencyIsNotedOnce(t *testing.T) {
 }
 
 // TestAnyFindings holds for whatever is found: one injection in a check, none in a cooldown but for an emergency that has other causes and
-// for what has become graver, what ends an episode once, and nothing above the ladder.
+// for what has become graver, each measure once in an episode, and nothing above the ladder.
 func TestAnyFindings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := Defaults()
@@ -405,11 +406,11 @@ func TestAnyFindings(t *testing.T) {
 		if rapid.Bool().Draw(t, "plan") {
 			rules.Plan.Alternate = "Another way."
 		}
-		w := &judgeOfSteps{t: t, rules: rules, told: map[string]Told{}, tried: map[string][]Rung{}, open: map[string]bool{}, causes: map[string]string{}}
+		w := &judgeOfSteps{t: t, rules: rules, told: map[string]Told{}, tried: map[string][]Rung{}, causes: map[string]string{}}
 		for turn := range int64(rapid.IntRange(1, 60).Draw(t, "turns")) {
 			w.request(turn+1, drawFindings(t))
 		}
-		if text, err := json.Marshal(w.state); err != nil || len(text) > 64<<10 {
+		if text, err := json.Marshal(remembered{w.state, w.wrong}); err != nil || len(text) > 64<<10 {
 			t.Fatalf("%d bytes, %v", len(text), err)
 		}
 	})
@@ -436,35 +437,48 @@ type judgeOfSteps struct {
 	t      *rapid.T
 	rules  Rules
 	state  State
+	wrong  []anomaly.Episode
 	looked int64
 	told   map[string]Told
 	tried  map[string][]Rung
-	open   map[string]bool
 	causes map[string]string
 }
 
-func (w *judgeOfSteps) request(turn int64, found []anomaly.Finding) {
+// follow what is found, as core/anomaly does.
+func (w *judgeOfSteps) follow(found []anomaly.Finding) {
+	var now []anomaly.Episode
 	for _, f := range found {
-		w.open[string(f.Kind)+string(rune('0'+f.Thread))] = true
+		e := anomaly.Episode{}
+		if i := slices.IndexFunc(w.wrong, func(e anomaly.Episode) bool { return e.Finding.Kind == f.Kind && e.Finding.Thread == f.Thread }); i >= 0 {
+			e = w.wrong[i]
+			w.wrong = slices.Delete(w.wrong, i, i+1)
+		}
+		e.Finding = f
+		now = append(now, e)
 	}
+	for _, e := range w.wrong {
+		key := string(e.Finding.Kind) + string(rune('0'+e.Finding.Thread))
+		if s := w.state.Over(e); !s.Over || s.Message != "" || s.Halts() || above(s.Rung, w.rules.Ladder) && s.Rung != NoTools {
+			w.t.Fatalf("the end of %s: %+v", key, s)
+		}
+		delete(w.tried, key)
+		delete(w.causes, key)
+	}
+	w.wrong = now
+}
+
+func (w *judgeOfSteps) request(turn int64, found []anomaly.Finding) {
+	w.follow(found)
 	acts := 0
 	for range 100 {
-		s, ok := w.state.Decide(found, TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: turn, Now: epoch.Add(time.Duration(turn) * time.Minute)}, w.rules)
+		s, ok := w.state.Decide(w.wrong, TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: turn, Now: epoch.Add(time.Duration(turn) * time.Minute)}, w.rules)
 		if !ok {
 			return
 		}
 		key := string(s.Kind) + string(rune('0'+s.Thread))
 		present := slices.ContainsFunc(found, func(f anomaly.Finding) bool { return f.Kind == s.Kind && f.Thread == s.Thread })
 		switch {
-		case s.Over:
-			if !w.open[key] || present {
-				w.t.Fatalf("turn %d: the end of %s, which is not", turn, key)
-			}
-			delete(w.open, key)
-			delete(w.tried, key)
-			delete(w.causes, key)
-			continue
-		case !present:
+		case !present || s.Over:
 			w.t.Fatalf("turn %d: %s was not found", turn, key)
 		case s.Finding.Mute:
 			if s.Rung != Observe || len(w.tried[key]) > 0 {

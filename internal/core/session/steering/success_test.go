@@ -17,12 +17,13 @@ func climbed(findings ...anomaly.Finding) (all []Rung) {
 	r := Defaults()
 	r.Ladder, r.CheckEvery, r.Cooldown, r.HoldFor = Block, 1, 1, time.Minute
 	var s State
+	wrong := episodes(findings...)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for turn := range int64(40) {
 		now = now.Add(2 * time.Minute)
 		at := TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: turn + 1, Now: now}
 		for {
-			step, more := s.Decide(findings, at, r)
+			step, more := s.Decide(wrong, at, r)
 			if !more {
 				break
 			}

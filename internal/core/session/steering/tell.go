@@ -36,25 +36,26 @@ func (r Reach) Channel(f anomaly.Finding) string {
 
 // tell an agent that asks no model what is wrong with all of it: one thing at most. It has no turns, so that cooldowns are as long as it may be
 // silent.
-func (s *State) tell(findings []anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
-	for _, f := range findings {
-		e := s.episode(f)
+func (s *State) tell(episodes []anomaly.Episode, turn TurnContext, r Rules) (Step, bool) {
+	for i := range episodes {
+		e := &episodes[i]
+		f := e.Finding
 		switch {
-		case !f.Main || f.Calm || planned(f, findings):
+		case !f.Main || f.Calm || planned(f, episodes):
 			continue
 		case f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Off(f):
 			continue // what has led to it says more
 		}
 		channel := turn.Reach.Channel(f)
-		rung := s.alone(e, f, channel != "", turn, r)
+		rung := s.alone(e, channel != "", turn, r)
 		if rung == "" {
 			continue
 		}
 		text := ""
 		if rung != Observe {
-			text = words(f, rung, e, turn, r)
+			text = words(e, rung, turn, r)
 		}
-		step := s.done(e, f, rung, text, turn)
+		step := done(e, f, rung, text, turn)
 		if rung == Nudge || rung == Directive {
 			step.Channel = channel
 		}
@@ -64,8 +65,9 @@ func (s *State) tell(findings []anomaly.Finding, turn TurnContext, r Rules) (Ste
 }
 
 // alone is the rung that is next for an agent that asks no model, or "". Told says that it can be.
-func (s *State) alone(e *Episode, f anomaly.Finding, told bool, turn TurnContext, r Rules) Rung {
-	switch highest := e.highest(); {
+func (s *State) alone(e *anomaly.Episode, told bool, turn TurnContext, r Rules) Rung {
+	f := e.Finding
+	switch highest := e.Highest(); {
 	case len(e.Tried) > 0 && turn.Now.Sub(e.At) < r.Silence && (highest != Observe || !told || !r.allows(Nudge)):
 		return ""
 	case len(e.Tried) > 0 && !r.allows(Nudge):
@@ -82,14 +84,14 @@ func (s *State) alone(e *Episode, f anomaly.Finding, told bool, turn TurnContext
 		case (rung == Nudge || rung == Directive) && !told:
 			continue
 		}
-		if above(rung, e.highest()) && !above(rung, r.Ladder) {
+		if above(rung, e.Highest()) && !above(rung, r.Ladder) {
 			return rung
 		}
 	}
 	switch {
 	case len(e.Tried) == 0:
 		return Observe
-	case !told || above(e.highest(), Directive):
+	case !told || above(e.Highest(), Directive):
 		return ""
 	case r.allows(Directive):
 		return Directive
@@ -98,7 +100,8 @@ func (s *State) alone(e *Episode, f anomaly.Finding, told bool, turn TurnContext
 }
 
 // words for an agent without turns.
-func words(f anomaly.Finding, rung Rung, e *Episode, turn TurnContext, r Rules) string {
+func words(e *anomaly.Episode, rung Rung, turn TurnContext, r Rules) string {
+	f := e.Finding
 	text := opening(f, turn)
 	if slices.Contains(e.Tried, Nudge) && !toAnother(rung) {
 		text += fmt.Sprintf(" You were told so %s ago.", age(turn.Now.Sub(e.At)))

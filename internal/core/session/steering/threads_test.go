@@ -15,13 +15,14 @@ func TestManyAgentsDoNotEndACooldown(t *testing.T) {
 	var s State
 	rules := Defaults()
 	main := anomaly.Finding{Kind: anomaly.AgentStalled, Thread: 1, Main: true, Evidence: "no turn brings anything", Detector: "stall"}
+	wrong := episodes(main)
 	told := 0
 	for turn := int64(1); turn <= int64(rules.Cooldown); turn++ {
-		if step, ok := s.Decide([]anomaly.Finding{main}, TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: turn}, rules); ok && step.Message != "" {
+		if step, ok := s.Decide(wrong, TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: turn}, rules); ok && step.Message != "" {
 			told++
 		}
 		for sub := range 2 * conversation.MaxThreads {
-			s.Decide([]anomaly.Finding{main}, TurnContext{Thread: 100*int(turn) + sub, Kind: conversation.KindSub, Turn: 1}, Rules{Rules: anomaly.Rules{CheckEvery: 1}})
+			s.Decide(wrong, TurnContext{Thread: 100*int(turn) + sub, Kind: conversation.KindSub, Turn: 1}, Rules{Rules: anomaly.Rules{CheckEvery: 1}})
 		}
 	}
 	if told != 1 {
