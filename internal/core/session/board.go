@@ -22,23 +22,22 @@ func (s *State) Post(f Facts, change func(*notice.Board) (keep bool)) Effects {
 	return d.effects(nil)
 }
 
-// posted is what the main thread is told of the agent's work in a turn, and what it was told of it then.
-type posted struct {
-	text  string
-	board notice.Board
-}
-
-// posting decides what is told with this request, behind so many entries.
-func (d *decision) posting(turn conversation.Turn, at int) posted {
+// posted is what the main thread is told of the agent's work with this request, behind so many entries.
+func (d *decision) posted(turn conversation.Turn, at int) due {
 	if turn.Kind != conversation.KindMain || turn.Again {
-		return posted{}
+		return due{}
 	}
 	if d.tick(); d.f.Reach.Lines { // it is told by lines alone
-		return posted{}
+		return due{}
 	}
 	d.s.Board.Keep(func(after int) bool { return d.s.shows(turn.Thread, after) })
+	return d.board(at)
+}
+
+// board is what stands on it, behind so many entries.
+func (d *decision) board(at int) due {
 	text, board := d.s.Board.Note(at)
-	return posted{text, board}
+	return due{text, func() { d.s.Board, d.e.Told = board, text }}
 }
 
 // shows says whether a note of a thread is still there, behind so many entries.
@@ -46,11 +45,4 @@ func (s *State) shows(thread, after int) bool {
 	x := s.thread(thread)
 	cut := slices.ContainsFunc(x.Cuts, func(c dialect.Cut) bool { return c.From < after && after <= c.To })
 	return !cut && slices.ContainsFunc(x.Notes, func(n dialect.Note) bool { return n.After == after })
-}
-
-// told says that the agent was told it.
-func (d *decision) told(p posted) {
-	if p.text != "" {
-		d.s.Board, d.e.Told = p.board, p.text
-	}
 }

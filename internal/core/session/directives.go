@@ -6,7 +6,6 @@ package session
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
@@ -15,9 +14,9 @@ import (
 
 // directed hears what the model has said, and decides what the model is told of directives with this request, behind so many entries. No policy keeps an
 // agent from being told what people say: what it is told because something is wrong is another matter.
-func (d *decision) directed(turn conversation.Turn, at int) directives.Note {
+func (d *decision) directed(turn conversation.Turn, at int) due {
 	if turn.Kind != conversation.KindMain || turn.Again {
-		return directives.Note{}
+		return due{}
 	}
 	s := d.s
 	s.Directed = s.Directed.Keep(func(after int) bool { return s.shows(turn.Thread, after) })
@@ -31,7 +30,7 @@ func (d *decision) directed(turn conversation.Turn, at int) directives.Note {
 	given := d.f.Directives
 	note := s.Directed.Note(given.With(given.Learn(d.e.News)), int64(turn.Number), at, !s.Stood)
 	s.Stood = s.Stood || note.Text == ""
-	return note
+	return due{note.Text, func() { s.Directed, s.Stood = note.Memory, s.Stood || !note.Left }}
 }
 
 // reached says that the model has answered a request of the main thread with so many entries.
@@ -56,14 +55,6 @@ func (d *decision) addressed(thread int, a *conversation.Answer) {
 func (d *decision) says(text string) {
 	d.e.News.Words = append(d.e.News.Words, directives.Words(text)...)
 	d.understood(notice.Heard(text))
-}
-
-// between two things that are said in one place.
-const between = "\n\n"
-
-// both joins what is said in one place.
-func both(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), between)
 }
 
 // main says whether a thread is the conversation about the task.

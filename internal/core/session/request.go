@@ -113,26 +113,21 @@ func placeIn(r dialect.Request, turn conversation.Turn) place {
 func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
 	s, turn := d.s, p.turn
 	was := s.thread(turn.Thread)
-	directed, posted := d.directed(turn, p.place.after), d.posting(turn, p.place.after)
-	d.e.Keep = d.e.Keep || step.Message != "" || was.Unsaid != "" || directed.Text != "" || posted.text != ""
+	directed, posted := d.directed(turn, p.place.after), d.posted(turn, p.place.after)
+	words := together(due{was.Unsaid, func() { was.Unsaid = "" }}, due{step.Message, func() {}}, posted, directed)
+	d.e.Keep = d.e.Keep || words.text != ""
 	said := dialect.Steering{Notes: was.Notes, Cuts: was.Cuts, NoTools: was.Bare > 0 || step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
 		said = d.operated(p, step, said)
 	}
 	reply := Reply{Body: p.request.Bytes(), Thread: turn.Thread, Turn: turn.Number}
-	switch all := both(was.Unsaid, step.Message, posted.text, directed.Text); {
-	case all != "" && p.place.none == nil:
-		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: p.place.after, Text: all})
-		was.Unsaid = ""
-		if directed.Text != "" {
-			s.Directed, s.Stood = directed.Memory, s.Stood || !directed.Left
-		}
-		d.told(posted)
-	case all != "":
+	switch {
+	case words.text != "" && p.place.none == nil:
+		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: p.place.after, Text: words.text})
+		words.told()
+	case words.text != "":
 		reply.Unplaced = p.place.none
-		if step.Message != "" {
-			s.later(turn.Thread, step.Message)
-		}
+		s.later(turn.Thread, step.Message)
 	}
 	if !said.Empty() {
 		s.remember(turn.Thread, turn.Messages, said)

@@ -57,12 +57,12 @@ func (s *State) Words(f Facts) (words string, e Effects) {
 		return words, d.e
 	}
 	d.tick()
-	text, board := s.Board.Note(0)
-	if text != "" {
-		d.told(posted{text, board})
+	board := d.board(0)
+	if board.text != "" {
+		board.told()
 		d.e.Keep = true
 	}
-	return both(words, text), d.e
+	return both(words, board.text), d.e
 }
 
 // Told says that the agent was told, by lines or in its requests, of something that is wrong with it and not over. What waits to be said was not.
