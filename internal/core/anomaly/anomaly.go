@@ -119,10 +119,11 @@ type Finding struct {
 	// Thread of the conversation, and whether it is the main one.
 	Thread int  `json:"thread"`
 	Main   bool `json:"main,omitempty"`
-	// Turn of the thread and time at which it was seen first.
-	Turn  int64     `json:"turn"`
-	Since time.Time `json:"since"`
-	Tier  Tier      `json:"tier"`
+	// Turn of the thread, RunTurn and time at which it was seen first.
+	Turn    int64     `json:"turn"`
+	RunTurn int64     `json:"runTurn,omitempty"`
+	Since   time.Time `json:"since"`
+	Tier    Tier      `json:"tier"`
 	// Tool that fails, where it is one; in the letters of identifiers alone.
 	Tool string `json:"tool,omitempty"`
 	// Count of what Evidence counts.

@@ -17,19 +17,19 @@ type Episode struct {
 	Held int64 `json:"held"`
 	// Tried are the rungs that were climbed, in their order.
 	Tried []policy.Rung `json:"tried,omitempty"`
-	// Turn and At of what was done last.
-	Turn int64     `json:"turn,omitempty"`
-	At   time.Time `json:"at,omitzero"`
+	// RunTurn and At of what was done last.
+	RunTurn int64     `json:"runTurn,omitempty"`
+	At      time.Time `json:"at,omitzero"`
 	// Causes of the emergency that the agent was told of.
 	Causes string `json:"causes,omitempty"`
 }
 
-// Climb takes a rung for tried, in a turn; 0 for none.
-func (e *Episode) Climb(rung policy.Rung, turn int64, now time.Time) {
+// Climb takes a rung for tried, in a turn of the run; 0 for none.
+func (e *Episode) Climb(rung policy.Rung, runTurn int64, now time.Time) {
 	if !slices.Contains(e.Tried, rung) {
 		e.Tried = append(e.Tried, rung)
 	}
-	e.Turn, e.At = turn, now
+	e.RunTurn, e.At = runTurn, now
 }
 
 // Highest rung that was tried; Observe where none was.
@@ -62,7 +62,7 @@ func (s *State) Recall(f Finding, rung policy.Rung, at time.Time) {
 		s.Episodes = append(s.Episodes, Episode{Finding: f})
 		e = &s.Episodes[len(s.Episodes)-1]
 	}
-	e.Climb(rung, e.Turn, at)
+	e.Climb(rung, e.RunTurn, at)
 }
 
 // Forget the episode of a kind in a thread: it is over.

@@ -52,7 +52,7 @@ func TestEpisode(t *testing.T) {
 		t.Fatal(err)
 	}
 	deploys(conversation.FailureTool, "cannot")
-	want := Episode{Tried: []policy.Rung{policy.RungNoTools, policy.RungDirective}, Held: int64(turn), Turn: 5, At: s.Episode(AgentLooping, 1).At}
+	want := Episode{Tried: []policy.Rung{policy.RungNoTools, policy.RungDirective}, Held: int64(turn), RunTurn: 5, At: s.Episode(AgentLooping, 1).At}
 	got := *s.Episode(AgentLooping, 1)
 	if got.Finding.Since != began.Since || got.Finding.Turn != began.Turn || got.Finding.Count <= began.Count {
 		t.Errorf("found %+v, which was %+v", got.Finding, began)

@@ -136,9 +136,9 @@ func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode
 	e := Episode{Held: l.t.Turn}
 	if before != nil {
 		e = *before
-		f.Turn, f.Since = e.Finding.Turn, e.Finding.Since
+		f.Turn, f.RunTurn, f.Since = e.Finding.Turn, e.Finding.RunTurn, e.Finding.Since
 	} else {
-		f.Turn, f.Since = l.t.Turn, l.now
+		f.Turn, f.RunTurn, f.Since = l.t.Turn, s.RunTurn, l.now
 	}
 	f.Thread, f.Main, f.Evidence = l.t.ID, l.t.main(), plain.CutBytes(l.at(f), maxEvidence)
 	switch {

@@ -26,7 +26,10 @@ const (
 // State is what was seen of an agent. The zero value has seen nothing. It is written as JSON.
 type State struct {
 	// Task that the agent works on, by its name; "" where it has none.
-	Task    string    `json:"task,omitempty"`
+	Task string `json:"task,omitempty"`
+	// RunTurn is the turn of the run, which people are told: it counts the turns of main threads, over all agents, tasks and attempts. Who hears the
+	// conversation says so.
+	RunTurn int64     `json:"runTurn,omitempty"`
 	Threads []*Thread `json:"threads,omitempty"`
 	// Changes counts what was seen to change in the workspace.
 	Changes int64 `json:"changes,omitempty"`

@@ -44,7 +44,7 @@ type Steering struct {
 	Time    time.Time `json:"time"`
 	Attempt int64     `json:"attempt"`
 	Task    string    `json:"task,omitempty"`
-	// Thread of the conversation, and Turn of it; 0 where there was no request.
+	// Thread of the conversation, and Turn of the run, as Conversation counts them; 0 where there was no request.
 	Thread int   `json:"thread"`
 	Turn   int64 `json:"turn"`
 	// Request is the SHA-256 of the request in which it was decided, as it was sent on: the RequestDigest of a Turn. Empty where there was none.

@@ -28,7 +28,7 @@ func (d *decision) directed(turn conversation.Turn, at int) due {
 	}
 	s.Stood = s.Stood && !turn.Compacted
 	given := d.f.Directives
-	note := s.Directed.Note(given.With(given.Learn(d.e.News)), int64(turn.Number), at, !s.Stood)
+	note := s.Directed.Note(given.With(given.Learn(d.e.News)), s.Turns, at, !s.Stood)
 	s.Stood = s.Stood || note.Text == ""
 	return due{note.Text, func() { s.Directed, s.Stood = note.Memory, s.Stood || !note.Left }}
 }

@@ -14,14 +14,14 @@ type Bared struct {
 	// Thread in which a later answer to a request with tools says that the agent goes on; 0 for any, when the agent was started again: its
 	// conversation may be taken for another one.
 	Thread int `json:"thread"`
-	// Turn that had no tools, and the Finding that led to it.
+	// Turn of the run that had no tools, and the Finding that led to it.
 	Turn    int64           `json:"turn"`
 	Finding anomaly.Finding `json:"finding"`
 }
 
 // before says that a request was made after the turn, by the same agent.
 func (b Bared) before(x Exchange) bool {
-	return b.Thread == 0 || b.Thread == x.thread && int64(x.turn) > b.Turn
+	return b.Thread == 0 || b.Thread == x.thread && x.turn > b.Turn
 }
 
 // Ended says that the agent has ended with exit code 0, and whether it has a session. When its last turn had no tools its task is not done, and an Act
@@ -33,7 +33,7 @@ func (s *State) Ended(f Facts, session bool) Effects {
 	}
 	d := &decision{s: s, f: f}
 	s.Act = nil
-	at := steering.TurnContext{Thread: b.Finding.Thread, Turn: b.Turn, Now: f.Now, Clock: true}
+	at := steering.TurnContext{Thread: b.Finding.Thread, RunTurn: b.Turn, Now: f.Now, Clock: true}
 	step := s.Steering.Ended(b.Finding, s.Anomalies.Episode(b.Finding.Kind, b.Finding.Thread), at, session, f.Terms.Rules)
 	d.want(step, d.note(at, step, true))
 	d.tell()

@@ -41,6 +41,7 @@ func (s *State) figures(turn conversation.Turn) {
 	if turn.Kind == conversation.KindMain {
 		s.Turns++
 	}
+	s.Anomalies.RunTurn = max(s.Turns, 1) // an agent that works for the main one may be heard first
 	for _, step := range turn.Steps {
 		s.Seen.step(step)
 	}

@@ -83,7 +83,7 @@ func (s *State) Conversation(f Facts) *protocol.Conversation {
 		if slices.ContainsFunc(c.Anomalies, func(a protocol.Anomaly) bool { return a.Type == string(is.Kind) }) {
 			continue // of another thread
 		}
-		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(is.Kind), Turn: is.Turn, Since: is.Since, Message: is.Evidence + said(s.done(e)), Cause: is.Cause})
+		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(is.Kind), Turn: is.RunTurn, Since: is.Since, Message: is.Evidence + said(s.done(e)), Cause: is.Cause})
 		if is.Kind == anomaly.PaceEscalated {
 			c.Pace = paces[is.Level]
 		}
@@ -103,28 +103,28 @@ func (s *State) done(e anomaly.Episode) (what string, turn int64) {
 		return "the agent is not told", 0
 	case s.Word != nil && s.Word.Anomaly == string(f.Kind):
 		return "the agent is being told", 0
-	case e.Turn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
+	case e.RunTurn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
 		return "the agent was told", 0
 	case s.unsaid(f.Thread) != "":
 		return "the model will be told with its next request", 0
 	case s.Act != nil && s.Act.Thread == f.Thread && last == steering.Hold:
 		return "its next call is held", 0
 	case last == steering.Hold:
-		return "its call was held", e.Turn
+		return "its call was held", e.RunTurn
 	case last == steering.Rollback:
-		return "the workspace was put back to the last valid checkpoint", e.Turn
+		return "the workspace was put back to the last valid checkpoint", e.RunTurn
 	case last == steering.Restart:
 		return "the agent is ended, and started anew", 0
 	case last == steering.Block:
 		return "the agent is ended", 0
 	case last == steering.Surgery:
-		return "the model was told, and what repeats itself was left out of what it sees", e.Turn
+		return "the model was told, and what repeats itself was left out of what it sees", e.RunTurn
 	case last == steering.NoTools && s.Act != nil && s.Act.Rung == last:
-		return "the model had no tools, and the agent ended: it is started again in its session", e.Turn
+		return "the model had no tools, and the agent ended: it is started again in its session", e.RunTurn
 	case last == steering.NoTools:
-		return "the model was told, and had no tools", e.Turn
+		return "the model was told, and had no tools", e.RunTurn
 	default:
-		return "the model was told", e.Turn
+		return "the model was told", e.RunTurn
 	}
 }
 

@@ -35,7 +35,9 @@ type Reply struct {
 
 // Exchange is a request that was sent on.
 type Exchange struct {
-	thread, turn int
+	thread int
+	// turn of the run.
+	turn int64
 	// tools says that the model may call some.
 	tools bool
 	// born is as in State: what an agent that has ended still hears is no matter of the next one.
@@ -53,7 +55,7 @@ func (s *State) Request(f Facts, r dialect.Request) (Reply, Effects) {
 	s.Anomalies.Turn(turn, f.Now)
 	p := Pending{request: r, turn: turn, place: placeIn(r, turn), born: s.born}
 	step, number := d.decide(steering.TurnContext{
-		Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: f.Now, Clock: turn.Kind == conversation.KindSide || turn.Again, Closed: p.place.none != nil,
+		Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), RunTurn: s.Anomalies.RunTurn, Now: f.Now, Clock: turn.Kind == conversation.KindSide || turn.Again, Closed: p.place.none != nil,
 	})
 	if step.Halts() {
 		d.want(step, number)
@@ -132,11 +134,11 @@ func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
 	if !said.Empty() {
 		s.remember(turn.Thread, turn.Messages, said)
 		if step.Rung == steering.NoTools && turn.Kind == conversation.KindMain {
-			s.Bared = &Bared{Thread: turn.Thread, Turn: int64(turn.Number), Finding: step.Finding}
+			s.Bared = &Bared{Thread: turn.Thread, Turn: s.Anomalies.RunTurn, Finding: step.Finding}
 		}
 		reply.Body = p.request.Steer(said, turn.Ends)
 	}
 	d.tell()
-	reply.Exchange = Exchange{thread: turn.Thread, turn: turn.Number, tools: p.request.Tools && was.Bare == 0, born: p.born}
+	reply.Exchange = Exchange{thread: turn.Thread, turn: s.Anomalies.RunTurn, tools: p.request.Tools && was.Bare == 0, born: p.born}
 	return reply, d.effects(reply.Body)
 }

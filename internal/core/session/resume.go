@@ -33,8 +33,12 @@ func (s *State) Resume(f Facts) {
 			s.recall(x, f.Terms.Rules)
 		}
 	}
-	if nothing { // turns are counted anew: none of them is one that was
+	if nothing { // the conversation is heard anew: none of its turns is one that was
 		s.recalled = nil
+		for _, x := range f.Recorded.Steps {
+			s.Turns = max(s.Turns, x.Turn)
+		}
+		s.Anomalies.RunTurn = s.Turns
 	}
 	s.Step = max(s.Step, f.Recorded.Sequence)
 }

@@ -73,7 +73,7 @@ func (x *Thread) align(turn conversation.Turn) {
 func (s *State) next(task string, tried steering.State) {
 	s.Board.Anew()
 	*s = State{
-		Task: task, Anomalies: anomaly.State{Task: task}, Steering: tried, Board: s.Board, Turns: s.Turns, Attempt: s.Attempt, Word: s.Word, Step: s.Step,
+		Task: task, Anomalies: anomaly.State{Task: task, RunTurn: s.Turns}, Steering: tried, Board: s.Board, Turns: s.Turns, Attempt: s.Attempt, Word: s.Word, Step: s.Step,
 		born: s.born, moved: s.moved, reported: s.reported, redactor: s.redactor,
 	}
 }

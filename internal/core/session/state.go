@@ -39,7 +39,7 @@ type State struct {
 	Stood bool `json:"stood,omitempty"`
 	// Board has what the agent is to be told of its work, and what it was told.
 	Board notice.Board `json:"board,omitzero"`
-	// Turns of main threads, over all tasks.
+	// Turns of main threads, over all tasks and attempts: the one number of a turn that people and agents are told.
 	Turns int64 `json:"turns"`
 	// Attempt that it was kept in last.
 	Attempt int64 `json:"attempt,omitempty"`

@@ -39,7 +39,7 @@ func (d *decision) note(at steering.TurnContext, step steering.Step, must bool) 
 		Message: shown(step.Message, protocol.MaxSteeringMessage),
 	}
 	if at.Thread == step.Thread {
-		x.Turn = at.Turn
+		x.Turn = at.RunTurn
 	}
 	if x.Channel = step.Channel; x.Channel == "" && x.Message != "" && !at.Clock {
 		x.Channel = protocol.ChannelRequest

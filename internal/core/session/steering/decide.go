@@ -111,8 +111,8 @@ func (s *State) act(e *anomaly.Episode, episodes []anomaly.Episode, turn TurnCon
 	told := slices.IndexFunc(t.Told, func(x Told) bool { return x.Kind == f.Kind })
 	cooled := told < 0 || fresh
 	if told >= 0 {
-		last = t.Told[told].Turn
-		cooled = cooled || turn.Turn-last >= int64(r.Cooldown) || grade(f) > t.Told[told].Grade
+		last = t.Told[told].RunTurn
+		cooled = cooled || turn.Turn-t.Told[told].Turn >= int64(r.Cooldown) || grade(f) > t.Told[told].Grade
 	}
 	rung := s.rung(e, episodes, turn, cooled, r)
 	if rung == "" {
@@ -126,7 +126,7 @@ func (s *State) act(e *anomaly.Episode, episodes []anomaly.Episode, turn TurnCon
 		t.Told = append(t.Told, Told{Kind: f.Kind})
 		told = len(t.Told) - 1
 	}
-	t.Told[told] = Told{Kind: f.Kind, Turn: turn.Turn, Grade: grade(f)}
+	t.Told[told] = Told{Kind: f.Kind, Turn: turn.Turn, RunTurn: turn.RunTurn, Grade: grade(f)}
 	if len(e.Tried) == 0 {
 		last = 0 // of an episode that is over
 	}
@@ -234,6 +234,6 @@ func rungs(f anomaly.Finding) []Rung {
 
 // done takes a step for done.
 func done(e *anomaly.Episode, f anomaly.Finding, rung Rung, text string, turn TurnContext) Step {
-	e.Climb(rung, turn.Turn, turn.Now)
+	e.Climb(rung, turn.RunTurn, turn.Now)
 	return Step{Rung: rung, Kind: f.Kind, Thread: f.Thread, Message: text, Finding: f}
 }

@@ -35,9 +35,9 @@ func TestEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := Defaults()
 			r.Ladder = tc.ladder
-			f := anomaly.Finding{Kind: anomaly.AgentLooping, Thread: 1, Main: true, Turn: 5, Since: epoch, Tier: anomaly.Breaker, Tool: "Bash", Evidence: "Bash has failed 9 times"}
+			f := anomaly.Finding{Kind: anomaly.AgentLooping, Thread: 1, Main: true, Turn: 2, RunTurn: 5, Since: epoch, Tier: anomaly.Breaker, Tool: "Bash", Evidence: "Bash has failed 9 times"}
 			s, e := State{Spent: tc.spent}, anomaly.Episode{Finding: f, Tried: []Rung{Nudge, NoTools}}
-			at := TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: 12, Now: epoch.Add(3 * time.Minute), Clock: true}
+			at := TurnContext{Thread: 1, Kind: conversation.KindMain, RunTurn: 12, Now: epoch.Add(3 * time.Minute), Clock: true}
 			for i, want := range tc.want {
 				step := s.Ended(f, &e, at, tc.session, r)
 				if step.Rung != want || step.Over || step.Thread != 1 || step.Kind != f.Kind {

@@ -19,7 +19,7 @@ const Tag = "[SUPERVISOR]"
 // maxPlan is how much of a plan is quoted, in characters: every message costs room in the context.
 const maxPlan = 600
 
-// message for an agent: where and since when, what was seen, and one thing to do. Last is the turn in which it was told so before, or 0.
+// message for an agent: where and since when, what was seen, and one thing to do. Last is the turn of the run in which it was told so before, or 0.
 func message(f anomaly.Finding, rung Rung, last int64, turn TurnContext, r Rules) string {
 	text := opening(f, turn)
 	switch {
@@ -37,9 +37,9 @@ func message(f anomaly.Finding, rung Rung, last int64, turn TurnContext, r Rules
 // opening of what is said: what was seen, where and since when. What is decided by the clock is decided in no turn, and an agent that asks no
 // model has none.
 func opening(f anomaly.Finding, turn TurnContext) string {
-	since := fmt.Sprintf("first seen in turn %d, %s ago", f.Turn, age(turn.Now.Sub(f.Since)))
+	since := fmt.Sprintf("first seen in turn %d, %s ago", f.RunTurn, age(turn.Now.Sub(f.Since)))
 	switch {
-	case turn.Clock && f.Turn == 0:
+	case turn.Clock && f.Turn == 0: // it has asked no model
 		since = fmt.Sprintf("first seen %s ago", age(turn.Now.Sub(f.Since)))
 	case turn.Clock:
 	case turn.Turn <= f.Turn:
@@ -47,7 +47,7 @@ func opening(f anomaly.Finding, turn TurnContext) string {
 	}
 	where := ""
 	if !turn.Clock {
-		where = fmt.Sprintf("Turn %d: ", turn.Turn)
+		where = fmt.Sprintf("Turn %d: ", turn.RunTurn)
 	}
 	return fmt.Sprintf("%s %s%s (%s).", Tag, where, f.Evidence, since)
 }

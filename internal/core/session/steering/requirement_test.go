@@ -51,8 +51,9 @@ func (s *session) turn(thread int, steps ...conversation.Step) (done []Step) {
 	if thread > 1 {
 		kind = conversation.KindSub
 	}
+	s.seen.RunTurn = int64(s.turns[1])
 	s.seen.Turn(conversation.Turn{Thread: thread, Kind: kind, Number: s.turns[thread], Steps: steps}, s.now)
-	done = s.decide(TurnContext{Thread: thread, Kind: kind, Turn: int64(s.turns[thread]), Now: s.now, Closed: s.closed})
+	done = s.decide(TurnContext{Thread: thread, Kind: kind, Turn: int64(s.turns[thread]), RunTurn: s.seen.RunTurn, Now: s.now, Closed: s.closed})
 	s.now = s.now.Add(10 * time.Second)
 	s.seen.Answer(thread, conversation.Answer{Ended: true}, 0, s.now)
 	return done

@@ -64,9 +64,9 @@ func (r Rules) allows(rung Rung) bool {
 type TurnContext struct {
 	Thread int
 	Kind   conversation.Kind
-	// Turn is the number of the request in its thread.
-	Turn int64
-	Now  time.Time
+	// Turn is the number of the request in its thread, RunTurn that in the run, as people and agents are told; both are 0 where there is no request.
+	Turn, RunTurn int64
+	Now           time.Time
 	// Clock says that there is no request: nothing can be told now.
 	Clock bool
 	// Closed says that the request has no place for words: they are told with a later one, and what cannot be done without words is not done.
@@ -136,11 +136,12 @@ type Thread struct {
 	Told   []Told `json:"told,omitempty"`
 }
 
-// Told is when the agent was told of a kind of anomaly last, and how grave it was.
+// Told is when the agent was told of a kind of anomaly last, by the turn of its thread and of the run, and how grave it was.
 type Told struct {
-	Kind  anomaly.Kind `json:"kind"`
-	Turn  int64        `json:"turn"`
-	Grade int          `json:"grade"`
+	Kind    anomaly.Kind `json:"kind"`
+	Turn    int64        `json:"turn"`
+	RunTurn int64        `json:"runTurn,omitempty"`
+	Grade   int          `json:"grade"`
 }
 
 // Tool of a thread.

@@ -326,10 +326,10 @@ func TestSilenceAfterErrors(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	f := anomaly.Finding{
-		Kind: anomaly.AgentLooping, Detector: anomaly.SameFailure, Thread: 1, Turn: 12, Since: epoch, Tier: anomaly.Warn, Tool: "Bash",
+		Kind: anomaly.AgentLooping, Detector: anomaly.SameFailure, Thread: 1, Turn: 2, RunTurn: 12, Since: epoch, Tier: anomaly.Warn, Tool: "Bash",
 		Evidence: "the same call of Bash has failed 4 times in the same way (ExitCode)",
 	}
-	turn := TurnContext{Thread: 1, Turn: 18, Now: epoch.Add(4 * time.Minute)}
+	turn := TurnContext{Thread: 1, Turn: 8, RunTurn: 18, Now: epoch.Add(4 * time.Minute)}
 	got := []string{
 		message(f, Nudge, 0, turn, Defaults()),
 		message(f, Nudge, 12, turn, Defaults()),
@@ -351,11 +351,11 @@ func TestMessages(t *testing.T) {
 
 // TestWordsToANewAgent: it was told nothing itself, and has no turns yet. What is decided without a request is not said of a turn.
 func TestWordsToANewAgent(t *testing.T) {
-	f := anomaly.Finding{Kind: anomaly.AgentStalled, Detector: anomaly.Silence, Turn: 12, Since: epoch, Tier: anomaly.Warn, Mute: true, Evidence: "for 10 minutes nothing has moved"}
+	f := anomaly.Finding{Kind: anomaly.AgentStalled, Detector: anomaly.Silence, Turn: 2, RunTurn: 12, Since: epoch, Tier: anomaly.Warn, Mute: true, Evidence: "for 10 minutes nothing has moved"}
 	never := f // it has asked no model
 	never.Turn = 0
-	request, clock := TurnContext{Turn: 18, Now: epoch.Add(4 * time.Minute)}, TurnContext{Now: epoch.Add(4 * time.Minute), Clock: true}
-	told := &anomaly.Episode{Finding: never, Tried: []Rung{Nudge}, Turn: 14, At: epoch.Add(time.Minute)}
+	request, clock := TurnContext{Turn: 8, RunTurn: 18, Now: epoch.Add(4 * time.Minute)}, TurnContext{Now: epoch.Add(4 * time.Minute), Clock: true}
+	told := &anomaly.Episode{Finding: never, Tried: []Rung{Nudge}, RunTurn: 14, At: epoch.Add(time.Minute)}
 	const anew = " An agent that worked on this task before you was ended for that reason. The workspace is as the last valid checkpoint has it: choose another approach."
 	const ended = " The agent was ended: a person must decide how the work goes on."
 	for _, tc := range []struct{ got, want string }{
