@@ -6,10 +6,13 @@ package lists
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
@@ -71,6 +74,49 @@ func TestDialects(t *testing.T) {
 	for _, r := range runtimes.All() {
 		if _, known := dialect.Find(r.Dialect); r.Dialect != "" && !known {
 			t.Errorf("runtime %s asks in %s, and core/dialect has no such dialect", r.Name, r.Dialect)
+		}
+	}
+}
+
+// TestDialectsAreTried: the tables of tests that any dialect must be in have something of each.
+func TestDialectsAreTried(t *testing.T) {
+	for _, place := range []struct{ file, what, region string }{
+		{"internal/core/dialect/dialect_test.go", "TestText", `(?s)func TestText\((.*?)\n\}\n`},
+		{"internal/core/dialect/history_test.go", "wires", `(?s)func wires\((.*?)\n\}\n`},
+		{"internal/core/dialect/answer_test.go", "readings", `(?s)func readings\((.*?)\n\}\n`},
+		{"internal/core/dialect/retext_test.go", "TestRetext", `(?s)func TestRetext\((.*?)\n\}\n`},
+		{"internal/core/dialect/steer_test.go", "TestSteer", `(?s)func TestSteer\((.*?)\n\}\n`},
+		{"internal/app/watchdog/steer/service_test.go", "called", `(?s)\) called\((.*?)\n\}\n`},
+	} {
+		region := regexp.MustCompile(place.region).FindStringSubmatch(read(t, place.file))
+		if region == nil {
+			t.Errorf("%s, %s is not there: correct this test", place.file, place.what)
+			continue
+		}
+		for _, d := range dialect.All() {
+			if !strings.Contains(region[1], `"`+d.Name+`"`) {
+				t.Errorf("%s, %s: nothing of %s", place.file, place.what, d.Name)
+			}
+		}
+	}
+	walls := read(t, "internal/core/dialect/filter_test.go") + read(t, "internal/core/dialect/gemini_filter_test.go")
+	detours := read(t, "internal/testkit/detour/detour.go")
+	for _, d := range dialect.All() {
+		if !strings.Contains(walls, `"`+d.Name+`"`) {
+			t.Errorf("internal/core/dialect/filter_test.go, refusals: nothing of %s", d.Name)
+		}
+		if !slices.ContainsFunc(d.Endpoints, func(e dialect.Endpoint) bool {
+			return strings.Contains(detours, `"`+strings.ReplaceAll(d.Prefix+e.Path, "{model}", "large")+`"`)
+		}) {
+			t.Errorf("internal/testkit/detour: no request in %s would have a provider act elsewhere", d.Name)
+		}
+		if !slices.ContainsFunc(models.Kinds(), func(k models.Kind) bool {
+			return slices.ContainsFunc(d.Endpoints, func(e dialect.Endpoint) bool {
+				_, serves := k.Serves[e.Path]
+				return serves
+			})
+		}) {
+			t.Errorf("internal/core/models/kinds.go: no kind of backends serves %s", d.Name)
 		}
 	}
 }

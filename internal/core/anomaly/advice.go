@@ -14,7 +14,7 @@ import (
 // detector of its kind does. There is none for PaceEscalated, of which the plan of a role speaks.
 func (f Finding) Advice() string {
 	all := detectors()
-	i := slices.IndexFunc(all, func(d detector) bool { return d.name == f.Detector && d.kind == f.Kind })
+	i := slices.IndexFunc(all, func(d detector) bool { return d.name == f.Detector && d.kind == f.Kind && d.advice != nil })
 	if i < 0 {
 		i = slices.IndexFunc(all, func(d detector) bool { return d.kind == f.Kind })
 	}
@@ -35,7 +35,7 @@ type About struct {
 // Detectors are all of them, in the order in which they count.
 func Detectors() (list []About) {
 	for _, d := range detectors() {
-		list = append(list, About{d.name, d.kind, d.doc, d.advice(Finding{Kind: d.kind, Detector: d.name, Tier: Warn})})
+		list = append(list, About{d.name, d.kind, d.doc, Finding{Kind: d.kind, Detector: d.name, Tier: Warn}.Advice()})
 	}
 	return list
 }

@@ -139,6 +139,9 @@ func (a *agent) called(tool, arguments, result string) []string {
 			fmt.Sprintf(`{"role":"user","parts":[{"functionResponse":{"id":%q,"name":%q,"response":{"output":%q}}}]}`, from, tool, result),
 		}
 	}
+	if a.dialect.Name != "openai-responses" {
+		a.t.Fatalf("say here how a model calls a tool in %s, and in says how it says something", a.dialect.Name)
+	}
 	return []string{
 		fmt.Sprintf(`{"type":"reasoning","id":"r%d","summary":[],"encrypted_content":"x"}`, a.calls),
 		fmt.Sprintf(`{"type":"function_call","call_id":%q,"name":%q,"arguments":%s}`, id, tool, quoted),
