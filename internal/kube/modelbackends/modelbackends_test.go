@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 )
 
@@ -42,7 +43,7 @@ func TestSampleOfBackends(t *testing.T) {
 			}
 		}
 	}
-	if len(dialects) != 4 {
+	if len(dialects) != len(dialect.All()) {
 		t.Errorf("the sample has models for %v", dialects)
 	}
 }
