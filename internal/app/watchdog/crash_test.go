@@ -153,6 +153,38 @@ func TestAWatchdogThatCrashesGoesOn(t *testing.T) {
 	}
 }
 
+// Whatever intake has had without the watchdog hearing of it is not told again by the process, or the pod, that follows; what it has not had is.
+func TestAWatchdogWhoseAnswersAreLostRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"agent exited", "intent journaled", "spooled", "done journaled", "delivery journaled", "final journaled", "final spooled"} {
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, and the pod is lost: %v", step, lost), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, crashScript, keen, shadow, func(o *protocol.Orders) {
+					o.Requests = []protocol.Request{{ID: "now", Kind: protocol.RequestCheckpoint}}
+				})
+				w.tidy, w.fold = true, true
+				w.intake.LoseAnswers(true)
+				p := w.start(1, pullAt(step, 1))
+				if err := p.wait(); !errors.Is(err, errPulled) {
+					t.Fatalf("the watchdog ended with %v", err)
+				}
+				w.intake.LoseAnswers(false)
+				if lost {
+					p.kill()
+					p = w.start(2, nil)
+				} else {
+					p.resume(false)
+				}
+				w.wantUndisturbed(p.finish())
+				if !slices.ContainsFunc(w.intake.Reports(), func(r protocol.Report) bool { return r.Request != nil && r.Request.ID == "now" && r.Request.OK }) {
+					t.Error("the request has no result")
+				}
+			})
+		}
+	}
+}
+
 // A pod that is lost after any step is followed by another attempt, which goes on from the last promoted tree.
 func TestALostPodIsFollowedByAnother(t *testing.T) {
 	t.Parallel()

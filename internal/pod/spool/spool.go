@@ -55,6 +55,18 @@ type mark struct {
 	Sequence int64 `json:"sequence"`
 	// Checkpoint is the newest one that was reported.
 	Checkpoint int64 `json:"checkpoint"`
+	// Final is the newest attempt whose last word was reported.
+	Final int64 `json:"final,omitempty"`
+}
+
+// reported notes a report of what is reported once.
+func (m *mark) reported(r protocol.Report) {
+	if r.Checkpoint != nil {
+		m.Checkpoint = max(m.Checkpoint, r.Checkpoint.Sequence)
+	}
+	if r.Final != nil {
+		m.Final = max(m.Final, r.Epoch)
+	}
 }
 
 // Spool is a queue of reports in a directory of its own. Its methods may be called from any goroutine.
@@ -97,9 +109,7 @@ func Open(dir string, epoch int64) (*Spool, error) {
 		if r.Epoch == epoch {
 			s.last = max(s.last, r.Sequence)
 		}
-		if r.Checkpoint != nil {
-			s.mark.Checkpoint = max(s.mark.Checkpoint, r.Checkpoint.Sequence)
-		}
+		s.mark.reported(r)
 	}
 	s.wake()
 	return s, nil
@@ -160,13 +170,14 @@ func (s *Spool) retire() error {
 	return nil
 }
 
-// Append numbers a report and makes it durable. A checkpoint that was reported before is not reported again. A status
+// Append numbers a report and makes it durable. A checkpoint, or the last word of the attempt, that was reported before is not reported again. A status
 // takes the place of one that directly precedes it, and of failures that wait there is a bound, so that an absent intake does not fill the disk. Secrets are taken out here, and texts bounded,
 // because all that people are told of an attempt comes this way, and an agent may have chosen some of it.
 func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Checkpoint != nil && r.Checkpoint.Sequence <= s.mark.Checkpoint || r.Failed != nil && s.failures() >= maxFailures {
+	switch {
+	case r.Checkpoint != nil && r.Checkpoint.Sequence <= s.mark.Checkpoint, r.Final != nil && s.epoch <= s.mark.Final, r.Failed != nil && s.failures() >= maxFailures:
 		return r, nil
 	}
 	r = redacted.Bounded(redacted.Document(redacted.Bounded(r, maxText+margin, math.MaxInt)), maxText, maxTexts)
@@ -179,9 +190,7 @@ func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 		return r, fmt.Errorf("spool report: %w", err)
 	}
 	s.last = r.Sequence
-	if r.Checkpoint != nil {
-		s.mark.Checkpoint = r.Checkpoint.Sequence
-	}
+	s.mark.reported(r)
 	if n := len(s.pending); n > 0 && r.Status != nil && s.pending[n-1].Status != nil {
 		_ = os.Remove(s.path(s.pending[n-1])) // when this fails it is sent once more, and then replaced
 		s.pending = s.pending[:n-1]

@@ -98,6 +98,32 @@ func TestStatusTakesThePlaceOfTheStatusBeforeIt(t *testing.T) {
 	expect(t, open(t, dir, 1), "1.2:Active", "1.3:checkpoint1", "1.5:Active")
 }
 
+// TestTheLastWordIsSaidOnce: a watchdog that crashed after it says it again, whether intake has had it or not. Another attempt has one of its own.
+func TestTheLastWordIsSaidOnce(t *testing.T) {
+	for name, acknowledged := range map[string]bool{"it waits": false, "intake has it": true} {
+		t.Run(name, func(t *testing.T) {
+			final := protocol.Report{Final: &protocol.FinalReport{}}
+			dir, want := t.TempDir(), []string{"1.1:final"}
+			s := open(t, dir, 1)
+			add(t, s, final)
+			if acknowledged {
+				want = nil
+				if err := s.Ack(protocol.ReportAck{Epoch: 1, Sequence: 1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			add(t, s, final)
+			expect(t, s, want...)
+			s = open(t, dir, 1)
+			add(t, s, final)
+			expect(t, s, want...)
+			s = open(t, dir, 2)
+			add(t, s, final)
+			expect(t, s, "2.1:final")
+		})
+	}
+}
+
 // TestFailuresDoNotFillTheDisk: while intake is absent, checkpoints may fail each minute, and each failure changes the status.
 func TestFailuresDoNotFillTheDisk(t *testing.T) {
 	dir := t.TempDir()

@@ -52,6 +52,7 @@ type Intake struct {
 	poison    int64
 	text      string
 	code      int
+	silent    bool
 	revision  string
 	inquiry   string
 	answers   map[string]string
@@ -123,6 +124,13 @@ func (i *Intake) RefuseText(text string, status int) {
 	i.text, i.code = text, status
 }
 
+// LoseAnswers of reports: they are applied, and their sender does not hear of it.
+func (i *Intake) LoseAnswers(lose bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.silent = lose
+}
+
 // Reports that were applied, in order.
 func (i *Intake) Reports() []protocol.Report {
 	i.mu.Lock()
@@ -180,7 +188,7 @@ func (i *Intake) Polls() int {
 	return i.polls
 }
 
-// Repeated names reports that came again with another content: each is a mistake of the sender.
+// Repeated names what was told again in another report: each is a mistake of the sender.
 func (i *Intake) Repeated() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -292,6 +300,10 @@ func (i *Intake) postReports(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	if i.silent {
+		http.Error(w, "the answer is lost", http.StatusBadGateway)
+		return
+	}
 	i.reply(w, i.mark)
 }
 
@@ -301,13 +313,22 @@ func (i *Intake) apply(r protocol.Report) {
 		return
 	}
 	i.mark = protocol.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
-	if r.Checkpoint != nil {
-		for _, have := range i.reports {
-			if have.Checkpoint != nil && have.Checkpoint.Sequence == r.Checkpoint.Sequence {
-				i.repeated = append(i.repeated, fmt.Sprintf("checkpoint %d", r.Checkpoint.Sequence))
-				return
-			}
-		}
+	if what := once(r); what != "" && slices.ContainsFunc(i.reports, func(have protocol.Report) bool { return once(have) == what }) {
+		i.repeated = append(i.repeated, what)
+		return
 	}
 	i.reports = append(i.reports, r)
+}
+
+// once names what no second report may tell; it is empty for what may be told again.
+func once(r protocol.Report) string {
+	switch {
+	case r.Checkpoint != nil:
+		return fmt.Sprintf("checkpoint %d", r.Checkpoint.Sequence)
+	case r.Request != nil:
+		return "request " + r.Request.ID
+	case r.Final != nil:
+		return fmt.Sprintf("the end of attempt %d", r.Epoch)
+	}
+	return ""
 }
