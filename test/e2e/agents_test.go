@@ -216,7 +216,7 @@ func wantRecorded(t *testing.T, p *place, page string) {
 	}
 	seen := ""
 	for _, turn := range list.Turns {
-		seen += p.view("features/page/turns", "output", "text", "turn", strconv.FormatInt(turn.Sequence, 10))
+		seen += p.view("features/page/turns", "output", "text", "call", strconv.FormatInt(turn.Sequence, 10))
 	}
 	if !strings.Contains(seen, page) || strings.Contains(seen, provider.Key) {
 		t.Errorf("the answers are:\n%s", seen)

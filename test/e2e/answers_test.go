@@ -36,7 +36,7 @@ func (p *place) finals() []protocol.Turn {
 	var found []protocol.Turn
 	for _, turn := range list.Turns {
 		var one protocol.Turns
-		p.must(json.Unmarshal([]byte(p.view("features/page/turns", "output", "json", "turn", strconv.FormatInt(turn.Sequence, 10))), &one), "read a turn")
+		p.must(json.Unmarshal([]byte(p.view("features/page/turns", "output", "json", "call", strconv.FormatInt(turn.Sequence, 10))), &one), "read a turn")
 		if x := one.Turns[0]; x.Role == "primary" && x.Text != "" && len(x.Tools) == 0 && x.Text != "Work on a task" { // a title
 			found = append(found, x)
 		}

@@ -168,7 +168,7 @@ func TestGatewayReplicas(t *testing.T) {
 		sum.Calls++
 		sum.OutputTokens += turn.OutputTokens
 		if turn.Status == http.StatusOK && turn.Reason == "Answered" {
-			texts += p.view("features/page/turns", "output", "text", "turn", strconv.FormatInt(turn.Sequence, 10))
+			texts += p.view("features/page/turns", "output", "text", "call", strconv.FormatInt(turn.Sequence, 10))
 		}
 	}
 	asked, err := provider.Asked(p.ctx)

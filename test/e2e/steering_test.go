@@ -78,7 +78,7 @@ func wantSteered(p *place, feature string) {
 		p.Errorf("%+v", step)
 	}
 	var turns protocol.Turns
-	p.must(json.Unmarshal([]byte(p.view("features/"+feature+"/turns", "turn", strconv.FormatInt(step.Call, 10))), &turns), "read the call")
+	p.must(json.Unmarshal([]byte(p.view("features/"+feature+"/turns", "call", strconv.FormatInt(step.Call, 10))), &turns), "read the call")
 	if len(turns.Turns) != 1 || turns.Turns[0].RequestDigest != step.Request {
 		p.Errorf("step %+v\nis not of the call %+v", step, turns)
 	}

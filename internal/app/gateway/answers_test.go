@@ -76,7 +76,7 @@ func TestSUP5GlobalAndProjectTemplates(t *testing.T) {
 	}
 	formatted := ""
 	for _, turn := range all {
-		_, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, "feature="+string(login.Feature.UID)+"&turn="+strconv.FormatInt(turn.Sequence, 10))
+		_, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, "feature="+string(login.Feature.UID)+"&call="+strconv.FormatInt(turn.Sequence, 10))
 		if len(one) == 1 && one[0].Text == "Done." && one[0].Formatted != "" {
 			formatted += one[0].Formatted + "\n"
 		}

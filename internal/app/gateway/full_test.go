@@ -82,7 +82,7 @@ func TestAFeatureThatFillsTheLedger(t *testing.T) {
 		query := "feature=" + string(f.UID)
 		_, all := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, query+"&limit=500")
 		for _, turn := range all {
-			_, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, fmt.Sprint(query, "&turn=", turn.Sequence))
+			_, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, fmt.Sprint(query, "&call=", turn.Sequence))
 			switch {
 			case len(one) != 1 || one[0].OutputTokens != 1:
 				t.Errorf("a turn: %+v", one)

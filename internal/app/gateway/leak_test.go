@@ -106,7 +106,7 @@ func TestATokenLeavesNoTrace(t *testing.T) {
 	_, all := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, query+"&limit=500")
 	asked, marks := 0, 0
 	for _, turn := range all {
-		_, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, fmt.Sprint(query, "&turn=", turn.Sequence))
+		_, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, fmt.Sprint(query, "&call=", turn.Sequence))
 		text, err := json.Marshal(one)
 		if err != nil {
 			t.Fatal(err)

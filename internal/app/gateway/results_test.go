@@ -52,7 +52,7 @@ func TestResultsOfToolsInTheLedger(t *testing.T) {
 		feature := "feature=" + string(login.Feature.UID)
 		_, all := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, feature+"&limit=500")
 		newest := all[len(all)-1]
-		_, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, feature+"&turn="+strconv.FormatInt(newest.Sequence, 10))
+		_, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, feature+"&call="+strconv.FormatInt(newest.Sequence, 10))
 		if len(one) != 1 || newest.ToolResults != nil || newest.Task != task {
 			t.Fatalf("%d turns; in the list: %+v", len(one), newest)
 		}

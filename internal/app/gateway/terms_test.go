@@ -85,6 +85,7 @@ func (g *gateway) asks(t *testing.T, token, task, body string) (status int, text
 	request.Header.Set("Authorization", "Bearer "+token)
 	if task != "" {
 		request.Header.Set(dialect.TaskHeader, task)
+		request.Header.Set(dialect.TurnHeader, "12")
 	}
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
@@ -281,10 +282,10 @@ func (g *gateway) wantTurns(t *testing.T, f *v1alpha1.Feature) {
 		t.Fatalf("%d: %+v", code, all)
 	}
 	first := slices.IndexFunc(all, func(x protocol.Turn) bool { return x.Task == "next" })
-	if x := all[first]; x.Turn != 1 || x.Attempt != 1 || x.Model != "small" || x.ModelAsked != "any" || x.Status != http.StatusOK || x.Templates == "" || x.Answer != "" {
+	if x := all[first]; x.Turn != 12 || x.Attempt != 1 || x.Model != "small" || x.ModelAsked != "any" || x.Status != http.StatusOK || x.Templates == "" || x.Answer != "" {
 		t.Errorf("the first turn of the task is %+v", x)
 	}
-	code, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, query+"&turn="+strconv.FormatInt(all[first].Sequence, 10))
+	code, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, query+"&call="+strconv.FormatInt(all[first].Sequence, 10))
 	if code != http.StatusOK || len(one) != 1 || !strings.Contains(one[0].Answer, "Be kind.") || one[0].Sequence != all[first].Sequence {
 		t.Errorf("one turn: %d %+v", code, one)
 	}
@@ -298,7 +299,7 @@ func (g *gateway) wantTurns(t *testing.T, f *v1alpha1.Feature) {
 		"another account":  {"default", protocol.LedgerAudience, query, http.StatusUnauthorized},
 		"another audience": {protocol.ManagerAccount, "https://kubernetes.default.svc", query, http.StatusUnauthorized},
 		"no Feature":       {protocol.ManagerAccount, protocol.LedgerAudience, "", http.StatusBadRequest},
-		"no such turn":     {protocol.ManagerAccount, protocol.LedgerAudience, query + "&turn=9999", http.StatusNotFound},
+		"no such turn":     {protocol.ManagerAccount, protocol.LedgerAudience, query + "&call=9999", http.StatusNotFound},
 		"no number":        {protocol.ManagerAccount, protocol.LedgerAudience, query + "&after=x", http.StatusBadRequest},
 		"another Feature":  {protocol.ManagerAccount, protocol.LedgerAudience, "feature=other", http.StatusOK},
 	} {

@@ -144,13 +144,13 @@ func numbers(query url.Values, to map[string]*int64) error {
 }
 
 func findTurns(ctx context.Context, l *ledger.Ledger, query url.Values) (any, error) {
-	turn, after, limit := int64(0), int64(0), int64(fewTurns)
-	if err := numbers(query, map[string]*int64{"turn": &turn, "after": &after, "limit": &limit}); err != nil {
+	call, after, limit := int64(0), int64(0), int64(fewTurns)
+	if err := numbers(query, map[string]*int64{"call": &call, "after": &after, "limit": &limit}); err != nil {
 		return nil, err
 	}
 	feature := query.Get("feature")
-	if query.Has("turn") {
-		i, err := l.Turn(ctx, feature, turn)
+	if query.Has("call") {
+		i, err := l.Turn(ctx, feature, call)
 		if err != nil {
 			return nil, err
 		}

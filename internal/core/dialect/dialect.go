@@ -16,6 +16,9 @@ import (
 // TaskHeader names the task that an agent works on. The watchdog sets it in every call that it sends on to the gateway.
 const TaskHeader = "Tidewaiter-Task"
 
+// TurnHeader has the turn of the run that a call belongs to, as status.run.turn counts it. The watchdog sets it where it hears the conversation.
+const TurnHeader = "Tidewaiter-Turn"
+
 // MaxBody of a request, in bytes: what Anthropic takes, the largest of the providers (32 MB,
 // https://docs.claude.com/en/api/overview).
 const MaxBody = 32 << 20

@@ -54,8 +54,10 @@ type Interaction struct {
 	// Attempt and Task are what the agent worked on.
 	Attempt int64
 	Task    string
-	// Turn counts the calls of a task in an attempt, and Sequence all calls of a Feature, both from 1. The store gives them.
-	Turn, Sequence int64
+	// Turn of the run that the call belongs to, as its watchdog counts them; 0 where it has not said so.
+	Turn int64
+	// Sequence counts the calls of a Feature, from 1. The store gives it.
+	Sequence int64
 	// Dialect that was spoken, and the Backend that was asked.
 	Dialect, Backend string
 	// ModelAsked is what the agent asked for, Model is what answered, and Role is the role that the policy has it in.

@@ -16,7 +16,7 @@ const (
 	ManagerAccount = "tidewaiter-manager"
 	// GatewayAccount is the gateway's, there too.
 	GatewayAccount = "tidewaiter-gateway"
-	// TurnsPath of the port. Its parameters: feature (a UID), and after and limit for a list of turns, or turn (a
+	// TurnsPath of the port. Its parameters: feature (a UID), and after and limit for a list of turns, or call (a
 	// Sequence) for one with what was answered.
 	TurnsPath = "/v1/turns"
 	// MaxTurns of one answer.
@@ -32,7 +32,8 @@ type Turns struct {
 
 // Turn is one call of a model.
 type Turn struct {
-	// Sequence counts the calls of the Feature, Turn those of the task in an attempt.
+	// Sequence counts the calls of the Feature. Turn is the turn of the run that it belongs to, as Conversation counts them; 0 where its watchdog has
+	// not said so.
 	Sequence int64  `json:"sequence"`
 	Attempt  int64  `json:"attempt"`
 	Task     string `json:"task,omitempty"`

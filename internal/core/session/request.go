@@ -44,6 +44,9 @@ type Exchange struct {
 	born int64
 }
 
+// Turn of the run that the request belongs to.
+func (x Exchange) Turn() int64 { return x.turn }
+
 // Request is heard, and decided on. While an Act is wanted none is asked for; where one is wanted because of it, the Reply is Held.
 func (s *State) Request(f Facts, r dialect.Request) (Reply, Effects) {
 	d := &decision{s: s, f: f}

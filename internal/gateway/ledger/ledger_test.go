@@ -49,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open()
 		given := full
-		given.Turn, given.Sequence, given.Count = 77, 88, 99 // the store gives them
+		given.Sequence, given.Count = 88, 99 // the store gives them
 		w.must(l.Settle(t.Context(), "", given))
 		full := full
 		full.Keep = 0 // not a part of the record
@@ -66,7 +66,7 @@ func TestRoundTrip(t *testing.T) {
 		// What is empty stays so, and a time that is missing is now.
 		w.must(l.Settle(t.Context(), "", core.Interaction{ID: "empty", FeatureUID: "uid"}))
 		got, err = l.Turn(t.Context(), "uid", 2)
-		if diff := cmp.Diff(core.Interaction{ID: "empty", FeatureUID: "uid", At: began, Turn: 1, Sequence: 2, Count: 1}, got); err != nil || diff != "" {
+		if diff := cmp.Diff(core.Interaction{ID: "empty", FeatureUID: "uid", At: began, Sequence: 2, Count: 1}, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 		for _, id := range []string{"", strings.Repeat("x", 129)} {
@@ -110,10 +110,9 @@ func TestTurns(t *testing.T) {
 		if len(seen) != tasks*calls {
 			t.Fatalf("%d turns", len(seen))
 		}
-		next := map[string]int64{}
 		for n, i := range seen {
-			if next[i.Task]++; i.Sequence != int64(n)+1 || i.Turn != next[i.Task] {
-				t.Errorf("%s: sequence %d, turn %d, want %d, %d", i.Task, i.Sequence, i.Turn, n+1, next[i.Task])
+			if i.Sequence != int64(n)+1 {
+				t.Errorf("%s: sequence %d, want %d", i.Task, i.Sequence, n+1)
 			}
 		}
 		if _, err := replicas[0].Turn(t.Context(), "uid", 1_000_000); !errors.Is(err, ledger.ErrNotFound) {
@@ -463,7 +462,7 @@ func TestWhatIsKnownOfAFeature(t *testing.T) {
 			if diff := cmp.Diff([]ledger.Owner{{FeatureUID: "uid", Namespace: "shop", Feature: "login", Keep: keep}}, owners); err != nil || diff != "" {
 				t.Errorf("call %d: %v (-want +got):\n%s", n, err, diff)
 			}
-			if got, err := l.Turn(ctx, "uid", int64(n)); err != nil || got.ID != i.ID || got.Turn != int64(n) {
+			if got, err := l.Turn(ctx, "uid", int64(n)); err != nil || got.ID != i.ID {
 				t.Errorf("call %d: %+v, %v", n, got, err)
 			}
 		}

@@ -45,14 +45,10 @@ const (
 request_digest, request_bytes, template_hash, answer_bytes, violations, retries, input, output, cached, cost, status, reason, first_byte, duration,
 writes, long_writes, searches, estimated, output_limit`
 
-	// insertInteraction gives the turn its number while the row of the Feature's totals is locked.
 	insertInteraction = `INSERT INTO interactions (` + columns + `, raw, formatted, results)
-VALUES ($1, $2, $3, $4, $5, $6, $7, COALESCE((SELECT turns FROM tasks WHERE feature_uid = $3 AND attempt = $6 AND task = $7), 0) + $35, $8, $9, $10, $11, $12, $13,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $35, $8, $9, $10, $11, $12, $13,
 $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $36)
 ON CONFLICT (id) DO NOTHING`
-
-	countTurns = `INSERT INTO tasks (feature_uid, attempt, task, turns) VALUES ($1, $2, $3, $4)
-ON CONFLICT (feature_uid, attempt, task) DO UPDATE SET turns = tasks.turns + excluded.turns`
 
 	columnsWithNotes = columns + `, COALESCE(notes.count, 1), COALESCE(notes.detail, ''),
 COALESCE(notes.fetches, 0), COALESCE(notes.executions, 0), COALESCE(notes.file_searches, 0), COALESCE(notes.images, 0), COALESCE(notes.connectors, 0)`

@@ -148,11 +148,11 @@ func (s *settlement) join(other *settlement) {
 }
 
 // fold counts calls in the row that they share. The row of the Feature is locked.
-func (s *settlement) fold(ctx context.Context, tx *transaction, at place) (fresh bool, err error) {
+func (s *settlement) fold(ctx context.Context, tx *transaction, sequence int64) (fresh bool, err error) {
 	row := *s
 	switch err := tx.QueryRowContext(ctx, selectNote, s.entry.ID).Scan(&row.count, &row.entry.Detail); {
 	case errors.Is(err, sql.ErrNoRows):
-		if fresh, err = s.insert(ctx, tx, at); err != nil {
+		if fresh, err = s.insert(ctx, tx, sequence); err != nil {
 			return false, err
 		}
 		return fresh, s.note(ctx, tx)

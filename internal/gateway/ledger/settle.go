@@ -166,9 +166,6 @@ type account struct {
 	key, period string
 }
 
-// place of a row: its number among those of its Feature, and how many of its task the transaction has added before.
-type place struct{ sequence, before int64 }
-
 // record calls in one transaction, and say what is used of each account then. Rows that several replicas change are locked in the same order
 // everywhere: Features, then projects, then the one of all.
 func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) (used map[account]core.Amount, err error) {
@@ -176,9 +173,9 @@ func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) 
 		if err := tx.lockFeatures(ctx, batch); err != nil {
 			return err
 		}
-		charged, turns := map[account]charges{}, map[PinKey]int64{}
+		charged := map[account]charges{}
 		for _, s := range folded(batch) {
-			fresh, err := s.store(ctx, tx, place{tx.features[s.entry.FeatureUID].last + 1, turns[s.task()]})
+			fresh, err := s.store(ctx, tx, tx.features[s.entry.FeatureUID].last+1)
 			if err != nil {
 				return err
 			}
@@ -187,16 +184,10 @@ func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) 
 				f := tx.features[s.entry.FeatureUID]
 				f.last++
 				tx.features[s.entry.FeatureUID] = f
-				turns[s.task()]++
 				rows = 1
 			}
 			if fresh || s.folds {
 				s.charge(charged, rows)
-			}
-		}
-		for task, more := range turns {
-			if _, err := tx.ExecContext(ctx, countTurns, task.FeatureUID, task.Attempt, task.Task, more); err != nil {
-				return err
 			}
 		}
 		for _, s := range batch {
@@ -212,9 +203,6 @@ func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) 
 	})
 	return used, err
 }
-
-// task that the call belongs to.
-func (s *settlement) task() PinKey { return PinKey{s.entry.FeatureUID, s.entry.Attempt, s.entry.Task} }
 
 // feature is what its row in features says, and the number of its newest row in interactions.
 type feature struct {
@@ -314,11 +302,11 @@ func addAll(ctx context.Context, tx *transaction, charged map[account]charges) (
 }
 
 // store the row of a call, or count it in the one that it shares; not fresh, where the row was there.
-func (s *settlement) store(ctx context.Context, tx *transaction, at place) (fresh bool, err error) {
+func (s *settlement) store(ctx context.Context, tx *transaction, sequence int64) (fresh bool, err error) {
 	if s.folds {
-		return s.fold(ctx, tx, at)
+		return s.fold(ctx, tx, sequence)
 	}
-	if fresh, err = s.insert(ctx, tx, at); err == nil && fresh && s.noted() {
+	if fresh, err = s.insert(ctx, tx, sequence); err == nil && fresh && s.noted() {
 		err = s.note(ctx, tx)
 	}
 	return fresh, err
@@ -332,12 +320,12 @@ func (s *settlement) noted() bool {
 }
 
 // insert adds the row of a call; not fresh, where it is there.
-func (s *settlement) insert(ctx context.Context, tx *transaction, at place) (fresh bool, err error) {
+func (s *settlement) insert(ctx context.Context, tx *transaction, sequence int64) (fresh bool, err error) {
 	i := s.entry
-	result, err := tx.ExecContext(ctx, insertInteraction, i.ID, i.At.UnixNano(), i.FeatureUID, i.Namespace, i.Feature, i.Attempt, i.Task, at.sequence,
+	result, err := tx.ExecContext(ctx, insertInteraction, i.ID, i.At.UnixNano(), i.FeatureUID, i.Namespace, i.Feature, i.Attempt, i.Task, sequence,
 		i.Dialect, i.Backend, i.ModelAsked, i.Model, i.Role, i.RequestDigest, i.RequestBytes, i.TemplateHash, i.AnswerBytes, s.violations, i.Retries,
 		i.Tokens.Input, i.Tokens.Output, i.Tokens.Cached, i.Cost, i.Status, i.Reason, int64(i.FirstByte), int64(i.Duration),
-		i.Tokens.Writes, i.Tokens.LongWrites, i.Tokens.Searches, flag(i.Estimated), i.OutputLimit, s.raw, s.formatted, at.before+1, s.results)
+		i.Tokens.Writes, i.Tokens.LongWrites, i.Tokens.Searches, flag(i.Estimated), i.OutputLimit, s.raw, s.formatted, i.Turn, s.results)
 	if err != nil {
 		return false, err
 	}

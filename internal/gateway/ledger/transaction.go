@@ -26,7 +26,7 @@ type transaction struct {
 func prepared(ctx context.Context, db *sql.DB) (map[string]*sql.Stmt, error) {
 	all := map[string]*sql.Stmt{}
 	for _, text := range []string{
-		selectTaken, selectTakenByFeature, selectTakenByProject, upsertReservation, deleteReservation, lockTotals, addTotals, insertInteraction, countTurns,
+		selectTaken, selectTakenByFeature, selectTakenByProject, upsertReservation, deleteReservation, lockTotals, addTotals, insertInteraction,
 		upsertFeature,
 	} {
 		statement, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // it is closed with the database

@@ -80,7 +80,7 @@ func (c *call) reserve() *failure {
 	c.turn = &turn{call: c, held: holding{server: c.server, feature: c.caller.Feature}, began: c.server.options.Now(), tries: c.record.Tries, entry: ledger.Interaction{
 		ID: newID(c.server.options.Now()), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.endpoint.Asked(c.request), Model: c.route.Model.Name, Role: c.record.Role,
-		RequestDigest: c.digest, RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
+		Turn: c.number(), RequestDigest: c.digest, RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
 		Results: c.results.list, MoreResults: c.results.more, Detail: takenOut(c.request.TakenOut),
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
@@ -105,6 +105,15 @@ func (c *call) reserve() *failure {
 	}
 	c.turn = nil
 	return unrecorded(err)
+}
+
+// number of the turn of the run that the call belongs to, as its watchdog says; 0 where it does not say so.
+func (c *call) number() int64 {
+	turn, err := strconv.ParseInt(c.r.Header.Get(dialect.TurnHeader), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(turn, 0)
 }
 
 // reserve what the call uses at most. Where budgets have room for a part of the answer alone, limit is what the answer has to be limited to, in tokens.

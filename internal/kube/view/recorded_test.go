@@ -178,5 +178,5 @@ func TestEvents(t *testing.T) {
 		t.Error("an error of ours is told to everybody")
 	}
 	ledger.err = ErrNotRecorded
-	wantStatus(t, r.do(r.request(http.MethodGet, ofFeature+"turns?turn=9")), 404, metav1.StatusReasonNotFound, "the Feature add-login has no turn 9")
+	wantStatus(t, r.do(r.request(http.MethodGet, ofFeature+"turns?call=9")), 404, metav1.StatusReasonNotFound, "the Feature add-login has no call 9")
 }

@@ -26,11 +26,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Query parameters of lists. paramTurn is the number of one turn, counted over the whole Feature.
+// Query parameters of lists. paramCall is the number of one call, counted over the whole Feature.
 const (
 	paramAfter = "after"
 	paramLimit = "limit"
-	paramTurn  = "turn"
+	paramCall  = "call"
 )
 
 // ErrNotRecorded says that the ledger does not have it.
@@ -47,13 +47,13 @@ type Ledger interface {
 
 // featureTurns lists the calls of models that a Feature has made, or shows one with its answer.
 func (s *Server) featureTurns(w http.ResponseWriter, r *http.Request) {
-	s.list(w, r, []string{paramAfter, paramLimit, paramTurn}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
+	s.list(w, r, []string{paramAfter, paramLimit, paramCall}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
 		turns, err := s.options.Ledger.Turns(ctx, ask)
 		if err == nil {
-			writeTurns(w, turns, ask.Has(paramTurn), asJSON)
+			writeTurns(w, turns, ask.Has(paramCall), asJSON)
 		}
 		if errors.Is(err, ErrNotRecorded) {
-			err = failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no turn %s", key.Name, ask.Get(paramTurn)))
+			err = failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no call %s", key.Name, ask.Get(paramCall)))
 		}
 		return err
 	})
@@ -226,9 +226,13 @@ func detail(t protocol.Turn) string {
 func table(turns []protocol.Turn) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "TURN\tENDED\tATTEMPT\tTASK\tMODEL\tROLE\tINPUT\tCACHED\tWRITTEN\tOUTPUT\tCOST\tSTATUS\tREASON\tCOUNT\tTIME\tDETAIL")
+	_, _ = fmt.Fprintln(t, "CALL\tTURN\tENDED\tATTEMPT\tTASK\tMODEL\tROLE\tINPUT\tCACHED\tWRITTEN\tOUTPUT\tCOST\tSTATUS\tREASON\tCOUNT\tTIME\tDETAIL")
 	for _, x := range turns {
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%d\t%s%s\t%d\t%s\t%d\t%s\t%s\n", x.Sequence, x.At.UTC().Format(time.RFC3339), x.Attempt, cell(x.Task),
+		turn := "-"
+		if x.Turn > 0 {
+			turn = fmt.Sprint(x.Turn)
+		}
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%d\t%s%s\t%d\t%s\t%d\t%s\t%s\n", x.Sequence, turn, x.At.UTC().Format(time.RFC3339), x.Attempt, cell(x.Task),
 			cell(x.Backend), cell(x.Model), cell(x.Role), x.InputTokens, x.CachedInputTokens, x.CacheWriteTokens+x.CacheWriteHourTokens, x.OutputTokens, about(x), x.Cost, x.Status, cell(x.Reason), max(x.Count, 1), time.Duration(x.Duration)*time.Millisecond, cell(detail(x)))
 	}
 	_ = t.Flush() // a buffer takes everything

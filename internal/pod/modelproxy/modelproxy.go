@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -175,6 +176,9 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 	if task := p.options.Task(); task != "" {
 		r.Out.Header.Set(dialect.TaskHeader, task)
+	}
+	if o := observed(r.In); o != nil {
+		r.Out.Header.Set(dialect.TurnHeader, strconv.FormatInt(o.exchange.Turn(), 10))
 	}
 	if token, err := p.link.ReadToken(); err == nil {
 		r.Out.Header.Set("Authorization", "Bearer "+token)

@@ -30,6 +30,8 @@ type Observer interface {
 
 // Exchange hears how a request fared. One of Answered and Failed is called, once.
 type Exchange interface {
+	// Turn of the run that the request belongs to, from 1.
+	Turn() int64
 	// Passed hears that more of an answer has come, or, where it says nothing, a sign that the connection lives. It is called often, and must not wait.
 	Passed(says bool)
 	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 where nobody knows it.

@@ -44,6 +44,8 @@ func (e *ears) Asked(_ context.Context, r dialect.Request) ([]byte, modelproxy.E
 	return bytes.Replace(r.Bytes(), []byte(`"do"`), []byte(`"do [SUPERVISOR] else"`), 1), e
 }
 
+func (e *ears) Turn() int64 { return 12 }
+
 func (e *ears) Answered(a *conversation.Answer, window int64) {
 	if !e.passed.Swap(false) {
 		e.heard <- "an answer of which nothing has passed by"
@@ -82,6 +84,7 @@ func TestObserver(t *testing.T) {
 			t.Errorf("%d bytes of %d", len(body), r.ContentLength)
 		}
 		w.Header().Set("Seen", fmt.Sprintf("%.200s", body))
+		w.Header().Set("Turn", r.Header.Get(dialect.TurnHeader))
 		w.Header().Set(protocol.WindowHeader, "1000")
 		switch {
 		case strings.Contains(string(body), "budget"):
@@ -126,6 +129,9 @@ func TestObserver(t *testing.T) {
 				_, _ = io.Copy(io.Discard, answer.Body)
 				if got := answer.Header.Get("Seen"); got != tc.seen || answer.Header.Get(protocol.WindowHeader) != "" {
 					t.Errorf("sent on: %.200q, want %.200q; %v", got, tc.seen, answer.Header)
+				}
+				if turn := answer.Header.Get("Turn"); (tc.heard != "") != (turn == "12") {
+					t.Errorf("the gateway is told of turn %q", turn)
 				}
 				if tc.heard != "" {
 					if got := e.next(t); got != tc.heard {

@@ -209,6 +209,9 @@ type exchange struct {
 	of      session.Exchange
 }
 
+// Turn implements modelproxy.Exchange.
+func (x *exchange) Turn() int64 { return x.of.Turn() }
+
 // Passed implements modelproxy.Exchange.
 func (x *exchange) Passed(says bool) {
 	if says {
