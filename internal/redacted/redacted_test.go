@@ -132,7 +132,7 @@ func TestEveryTextIsReached(t *testing.T) {
 			return nil
 		}
 	}
-	for _, document := range []any{protocol.Report{}, protocol.Steering{}} {
+	for _, document := range []any{protocol.Report{}, protocol.SteeringStep{}} {
 		if err := reach(reflect.TypeOf(document).String(), reflect.TypeOf(document)); err != nil {
 			t.Error(err)
 		}

@@ -195,7 +195,7 @@ func (forgetful) Keep([]byte) error { return nil }
 func (forgetful) Recorded() journal.Steered { return journal.Steered{} }
 
 // Steered implements steer.Recorder.
-func (forgetful) Steered(protocol.Steering) error { return nil }
+func (forgetful) Steered(protocol.SteeringStep) error { return nil }
 
 // supervisor of one session, with the built-in policy.
 func supervisor(t *testing.T) *steer.Service {

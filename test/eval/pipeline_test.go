@@ -136,7 +136,7 @@ type unwritten struct{}
 func (unwritten) Recorded() journal.Steered { return journal.Steered{} }
 
 // Steered implements steer.Recorder.
-func (unwritten) Steered(protocol.Steering) error { return nil }
+func (unwritten) Steered(protocol.SteeringStep) error { return nil }
 
 func (s *supervisor) clock() time.Time {
 	s.mu.Lock()

@@ -14,12 +14,12 @@ import (
 )
 
 // under plays runs with other rules for what is wrong. Nobody tells the agents anything.
-func under(rules anomaly.Rules, runs []Run) []verdict {
+func under(rules anomaly.Thresholds, runs []Run) []verdict {
 	c := configuration{plan: rules.Role}
 	return plays(c, runs, func(r Run) Pipeline {
 		p, rules := newPlain(c, r.client, r.window), rules // each run has a client of its own
 		rules.Compaction = p.terms.Rules.Compaction
-		p.terms.Rules.Rules, p.terms.Rules.Ladder = rules, steering.Observe
+		p.terms.Rules.Thresholds, p.terms.Rules.Ladder = rules, steering.Observe
 		return p
 	})
 }

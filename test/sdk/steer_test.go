@@ -40,7 +40,7 @@ func steered(t *testing.T, name, head, said, more, tail string) (now, next []byt
 		if notes == nil {
 			notes = []dialect.Note{{After: len(ends), Text: "[SUPERVISOR] Turn 3. The same call was made 4 times. Do something else."}}
 		}
-		return r.Steer(dialect.Steering{Notes: notes, NoTools: len(list) == len(said)}, ends)
+		return r.Steer(dialect.Edits{Notes: notes, NoTools: len(list) == len(said)}, ends)
 	}
 	now, next = steer(said), steer(said+more)
 	_, conversation, _ := strings.Cut(string(now), `:[{"`)

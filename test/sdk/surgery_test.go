@@ -33,7 +33,7 @@ func operated(t *testing.T, name, head, tail string, exchange func(n int) string
 	var book conversation.Book
 	turn := book.Observe(r.Conversation())
 	found := book.Repeats(r.Conversation(), turn.Ends, func(string) bool { return true })
-	return r.Steer(dialect.Steering{Cuts: dialect.Cutting(nil, found.Spans), Notes: []dialect.Note{
+	return r.Steer(dialect.Edits{Cuts: dialect.Cutting(nil, found.Spans), Notes: []dialect.Note{
 		{After: found.Spans[0].From, Text: "[SUPERVISOR] Calls are left out here."}, {After: turn.Messages, Text: "[SUPERVISOR] Do something else."},
 	}}, turn.Ends)
 }

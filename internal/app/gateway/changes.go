@@ -42,12 +42,12 @@ type changes struct {
 	// observe the results by path.
 	observe func(path, result string)
 	// step hears of each step of steering that is new to the ledger.
-	step func(protocol.Steering)
+	step func(protocol.SteeringStep)
 }
 
 type changesLedger interface {
 	RecordChanges(ctx context.Context, o ledger.Owner, c protocol.Changes) (fresh bool, missing string, err error)
-	RecordSteering(ctx context.Context, o ledger.Owner, s protocol.Steering) (fresh bool, missing string, err error)
+	RecordSteering(ctx context.Context, o ledger.Owner, s protocol.SteeringStep) (fresh bool, missing string, err error)
 }
 
 // handed is what a watchdog hands in, as it was read. Number is that of the checkpoint or step, and record puts it into the ledger.
@@ -68,7 +68,7 @@ func (c *changes) reader(path string) func(encoding string, body io.Reader) (han
 		}
 	case protocol.SteeringPath:
 		return func(encoding string, body io.Reader) (handed, error) {
-			given, err := readPacked[protocol.Steering](encoding, body, protocol.MaxSteering)
+			given, err := readPacked[protocol.SteeringStep](encoding, body, protocol.MaxSteering)
 			return handed{given.Sequence, func(ctx context.Context, o ledger.Owner) (bool, string, error) {
 				fresh, missing, err := c.ledger.RecordSteering(ctx, o, given)
 				if fresh && err == nil {

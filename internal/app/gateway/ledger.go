@@ -186,7 +186,7 @@ func (r *recorder) RecordChanges(ctx context.Context, o ledger.Owner, c protocol
 }
 
 // RecordSteering records a step of the steering of an agent.
-func (r *recorder) RecordSteering(ctx context.Context, o ledger.Owner, s protocol.Steering) (fresh bool, missing string, err error) {
+func (r *recorder) RecordSteering(ctx context.Context, o ledger.Owner, s protocol.SteeringStep) (fresh bool, missing string, err error) {
 	if l := r.open.Load(); l != nil {
 		return l.Steering().Record(ctx, o, s)
 	}

@@ -131,7 +131,7 @@ func (m *instruments) dropped(d ledger.Dropped) {
 }
 
 // step counts a step of steering that is new to the ledger. A watchdog names what it was about, so that other names are not taken.
-func (m *instruments) step(s protocol.Steering) {
+func (m *instruments) step(s protocol.SteeringStep) {
 	const other, over = "Other", "Over"
 	about, rung := other, other
 	if slices.Contains(v1alpha1.AnomalyConditions(), s.Anomaly) {

@@ -80,7 +80,7 @@ func TestStepsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []protocol.Steering{
+	for _, s := range []protocol.SteeringStep{
 		{Anomaly: "AgentLooping", Rung: "Nudge"}, {Anomaly: "AgentLooping", Rung: "Nudge"}, {Anomaly: "AgentLooping", Rung: "Nudge", Over: true}, {Anomaly: "mine", Rung: "mine"},
 	} {
 		m.step(s)

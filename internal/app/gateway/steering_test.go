@@ -48,12 +48,12 @@ func TestSteeringIsRecorded(t *testing.T) {
 	if len(calls) == 0 || calls[0].RequestDigest != hex.EncodeToString(digest[:]) {
 		t.Fatalf("%+v", calls)
 	}
-	body := func(s protocol.Steering) []byte {
+	body := func(s protocol.SteeringStep) []byte {
 		text, err := json.Marshal(s)
 		f.must(err)
 		return zipped(text)
 	}
-	first := protocol.Steering{
+	first := protocol.SteeringStep{
 		Sequence: 1, Time: calls[0].At.Add(-time.Second).Truncate(time.Second), Attempt: 1, Task: "form", Thread: 1, Turn: 7, Request: calls[0].RequestDigest,
 		Anomaly: "AgentLooping", Detector: "same-failure", Evidence: "it has failed 3 times", Rung: "Surgery", Message: "[SUPERVISOR] Stop.",
 		Channel: protocol.ChannelRequest, Before: "[1]", After: "tried",
@@ -78,7 +78,7 @@ func TestSteeringIsRecorded(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want.Before, want.After, got = "", "", protocol.SteeringSteps{}
-	if code := f.gateways[0].read(t, protocol.SteeringListPath, feature, &got); code != http.StatusOK || !cmp.Equal([]protocol.Steering{want}, got.Steps) {
+	if code := f.gateways[0].read(t, protocol.SteeringListPath, feature, &got); code != http.StatusOK || !cmp.Equal([]protocol.SteeringStep{want}, got.Steps) {
 		t.Errorf("%d %+v", code, got)
 	}
 	if code := f.gateways[0].read(t, protocol.SteeringListPath, feature+"&after=1", &got); code != http.StatusOK || len(got.Steps) != 0 {

@@ -188,10 +188,10 @@ func findSteering(ctx context.Context, l *ledger.Ledger, query url.Values) (any,
 	}
 	if query.Has("step") {
 		s, err := l.Steering().Step(ctx, query.Get("feature"), step)
-		return protocol.SteeringSteps{Steps: []protocol.Steering{s}}, err
+		return protocol.SteeringSteps{Steps: []protocol.SteeringStep{s}}, err
 	}
 	list, err := l.Steering().List(ctx, query.Get("feature"), after, int(min(limit, protocol.MaxSteps)))
-	return protocol.SteeringSteps{Steps: append([]protocol.Steering{}, list...)}, err
+	return protocol.SteeringSteps{Steps: append([]protocol.SteeringStep{}, list...)}, err
 }
 
 // wholeTurn is a turn with what was answered, and with what tools gave back before that.

@@ -64,7 +64,7 @@ func (g gatewayLedger) Events(ctx context.Context, query url.Values) ([]protocol
 }
 
 // Steering implements view.Ledger.
-func (g gatewayLedger) Steering(ctx context.Context, query url.Values) ([]protocol.Steering, error) {
+func (g gatewayLedger) Steering(ctx context.Context, query url.Values) ([]protocol.SteeringStep, error) {
 	var steps protocol.SteeringSteps
 	err := g.ask(ctx, protocol.SteeringListPath, query, &steps)
 	return steps.Steps, err

@@ -31,7 +31,7 @@ type ledger struct {
 	taken map[int64]protocol.Changes
 	order []int64
 	// steps of steering by their numbers.
-	steps map[int64]protocol.Steering
+	steps map[int64]protocol.SteeringStep
 	// away: it answers with an error.
 	away  bool
 	tries int
@@ -40,7 +40,7 @@ type ledger struct {
 // serveLedger begins to serve one.
 func (w *world) serveLedger() {
 	w.t.Helper()
-	w.ledger = &ledger{t: w.t, taken: map[int64]protocol.Changes{}, steps: map[int64]protocol.Steering{}}
+	w.ledger = &ledger{t: w.t, taken: map[int64]protocol.Changes{}, steps: map[int64]protocol.SteeringStep{}}
 	server := httptest.NewTLSServer(w.ledger)
 	w.t.Cleanup(server.Close)
 	w.ledgerURL = server.URL
@@ -64,7 +64,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
 	}
 	var c protocol.Changes
-	var step protocol.Steering
+	var step protocol.SteeringStep
 	body, err := gzip.NewReader(r.Body)
 	switch {
 	case err != nil:
@@ -97,7 +97,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // steered are the steps of steering that were taken.
-func (l *ledger) steered() map[int64]protocol.Steering {
+func (l *ledger) steered() map[int64]protocol.SteeringStep {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.steps)

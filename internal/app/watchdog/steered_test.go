@@ -106,7 +106,7 @@ func (c *circling) untilTold() error {
 }
 
 // steered are the steps of steering in the journal.
-func (w *world) steered() (steps []protocol.Steering) {
+func (w *world) steered() (steps []protocol.SteeringStep) {
 	w.t.Helper()
 	records, _ := w.recorded()
 	for _, r := range records {
@@ -139,7 +139,7 @@ func TestSteeringIsHandedOver(t *testing.T) {
 				steps[0].Anomaly != "AgentLooping" || steps[0].Rung != "Nudge" || steps[0].Channel != protocol.ChannelRequest || !strings.HasPrefix(steps[0].Message, "[SUPERVISOR]") {
 				t.Fatalf("%+v", steps)
 			}
-			if diff := cmp.Diff(map[int64]protocol.Steering{1: steps[0]}, c.ledger.steered()); diff != "" {
+			if diff := cmp.Diff(map[int64]protocol.SteeringStep{1: steps[0]}, c.ledger.steered()); diff != "" {
 				t.Errorf("the ledger has something else than the journal (-journal +ledger):\n%s", diff)
 			}
 			c.wantHandedOver()
@@ -185,7 +185,7 @@ func (w *world) wantToldBy(channel string) {
 	if len(steps) == 0 || steps[0].Channel != channel || steps[0].Anomaly != "AgentLooping" || steps[0].Detector != "reversal" || steps[0].Rung != "Nudge" || steps[0].Request != "" {
 		w.t.Fatalf("%+v", steps)
 	}
-	want := map[int64]protocol.Steering{}
+	want := map[int64]protocol.SteeringStep{}
 	for _, x := range steps {
 		want[x.Sequence] = x
 	}

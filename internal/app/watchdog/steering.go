@@ -27,7 +27,7 @@ var _ steer.Recorder = steeringRecord{}
 func (r steeringRecord) Recorded() journal.Steered { return r.journal.State().Steered }
 
 // Steered implements steer.Recorder.
-func (r steeringRecord) Steered(x protocol.Steering) error {
+func (r steeringRecord) Steered(x protocol.SteeringStep) error {
 	if err := r.journal.Note(journal.Record{Steered: &x}); err != nil {
 		return err
 	}

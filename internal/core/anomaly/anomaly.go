@@ -77,8 +77,8 @@ func (l Level) String() string {
 	return [...]string{"primary", "alternate", "contingent", "emergency"}[min(max(l, Primary), Emergency)]
 }
 
-// Rules of a policy and of a role. Figures are turns where nothing else is said.
-type Rules struct {
+// Thresholds of a policy and of a role. Figures are turns where nothing else is said.
+type Thresholds struct {
 	// Role says that the agent has a role in its policy, whose PACE plan applies. Without one nothing is held to a plan: an agent that gets nowhere is
 	// stalled.
 	Role bool
@@ -99,8 +99,8 @@ type Rules struct {
 }
 
 // Defaults are the values where neither a policy nor a role sets any.
-func Defaults() Rules {
-	return Rules{
+func Defaults() Thresholds {
+	return Thresholds{
 		CheckEvery: policy.BuiltinCheckEvery, Cooldown: policy.BuiltinCooldown, Stall: policy.BuiltinStall, Loop: policy.BuiltinLoop,
 		ContextPercent: policy.BuiltinContextPercent, ContextUrgent: 90, Cascade: policy.BuiltinCascade,
 		// A model may be silent for five minutes under the longest timeout profile, and is asked three times. A tool that neither

@@ -19,7 +19,7 @@ func TestAwaits(t *testing.T) {
 	age := func(minutes float64) time.Duration { return time.Duration(minutes * float64(time.Minute)) }
 	call := conversation.Answer{Ended: true, Acts: true, Tools: []conversation.Tool{{Name: "Bash"}}}
 	final := conversation.Answer{Ended: true, Text: []byte("I wait for the build.")}
-	rules := anomaly.Rules{Silence: 10 * time.Minute, ModelSilence: 10 * time.Minute, ToolSilence: 30 * time.Minute}
+	rules := anomaly.Thresholds{Silence: 10 * time.Minute, ModelSilence: 10 * time.Minute, ToolSilence: 30 * time.Minute}
 	turn := func(thread int) conversation.Turn {
 		return conversation.Turn{Thread: thread, Kind: conversation.KindMain, Number: 1}
 	}

@@ -55,7 +55,7 @@ const patience = 12
 type look struct {
 	s   *State
 	t   *Thread
-	r   Rules
+	r   Thresholds
 	now time.Time
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // findings are what is wrong now.
-func findings(s *State, r Rules, now time.Time) []Finding {
+func findings(s *State, r Thresholds, now time.Time) []Finding {
 	s.Look(r, now)
 	found := make([]Finding, 0, len(s.Episodes))
 	for _, e := range s.Episodes {

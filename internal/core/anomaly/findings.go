@@ -21,7 +21,7 @@ const maxEvidence = 512
 const calming = 3
 
 // Look what is wrong now: Episodes has it then. It gives the episodes that are over. Nothing is found in calls without tools.
-func (s *State) Look(r Rules, now time.Time) (over []Episode) {
+func (s *State) Look(r Thresholds, now time.Time) (over []Episode) {
 	threads := s.Threads
 	if !slices.ContainsFunc(threads, (*Thread).main) { // an agent that has never asked a model may hang too
 		threads = append(slices.Clone(threads), &Thread{Kind: conversation.KindMain})

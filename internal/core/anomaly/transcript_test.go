@@ -106,7 +106,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type player struct {
 	t       *testing.T
 	state   State
-	rules   Rules
+	rules   Thresholds
 	now     time.Time
 	turns   map[int]int
 	last    map[int]time.Time // of each thread, its last turn or answer

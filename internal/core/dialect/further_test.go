@@ -32,7 +32,7 @@ func all(r dialect.Request, err error) []string {
 		}
 	}
 	texts = append(texts, fmt.Sprint(r.HasPlace(len(ends), ends)))
-	texts = append(texts, string(r.Steer(dialect.Steering{Notes: []dialect.Note{{After: len(ends), Text: "note"}}, NoTools: true}, ends)))
+	texts = append(texts, string(r.Steer(dialect.Edits{Notes: []dialect.Note{{After: len(ends), Text: "note"}}, NoTools: true}, ends)))
 	return texts
 }
 

@@ -47,7 +47,7 @@ func FuzzGemini(f *testing.F) {
 		}
 		var book conversation.Book
 		turn := book.Observe(r.Conversation())
-		if sent := r.Steer(dialect.Steering{Notes: []dialect.Note{{After: turn.Messages, Text: "note"}}, NoTools: true}, turn.Ends); !json.Valid(sent) {
+		if sent := r.Steer(dialect.Edits{Notes: []dialect.Note{{After: turn.Messages, Text: "note"}}, NoTools: true}, turn.Ends); !json.Valid(sent) {
 			t.Fatalf("not JSON: %s", sent)
 		} else if again, err := d.ReadRequest(sent); err != nil || r.Tools && !again.Bare() {
 			t.Fatalf("%v; no tool may be called: %v: %s", err, again.Bare(), sent)

@@ -58,7 +58,7 @@ func FuzzConversation(f *testing.F) {
 				t.Fatalf("%s: %d of %d messages are aligned, %d steps", d.Name, turn.Aligned, turn.Messages, len(turn.Steps))
 			}
 			for _, after := range []int{0, 1, 2, turn.Messages / 2, turn.Messages, turn.Messages + 1} {
-				if sent := r.Steer(dialect.Steering{Notes: []dialect.Note{{After: after, Text: "note"}}}, turn.Ends); json.Valid([]byte(body)) && !json.Valid(sent) {
+				if sent := r.Steer(dialect.Edits{Notes: []dialect.Note{{After: after, Text: "note"}}}, turn.Ends); json.Valid([]byte(body)) && !json.Valid(sent) {
 					t.Fatalf("%s: not JSON with a note behind %d: %s", d.Name, after, sent)
 				} else if r.HasPlace(after, turn.Ends) == nil && len(sent) == len(body) {
 					t.Fatalf("%s: nothing is said behind %d", d.Name, after)

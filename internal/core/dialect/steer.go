@@ -29,23 +29,23 @@ type Cut struct {
 	To   int `json:"to"`
 }
 
-// Steering is what becomes of a request so that a model does something else than before.
-type Steering struct {
+// Edits are what becomes of a request so that a model does something else than before.
+type Edits struct {
 	Notes []Note `json:"notes,omitempty"`
 	Cuts  []Cut  `json:"cuts,omitempty"`
 	// NoTools lets the model call no tool in this turn.
 	NoTools bool `json:"-"`
 }
 
-// Empty says whether nothing becomes of it.
-func (s Steering) Empty() bool { return len(s.Notes)+len(s.Cuts) == 0 && !s.NoTools }
+// Empty says that there are none.
+func (s Edits) Empty() bool { return len(s.Notes)+len(s.Cuts) == 0 && !s.NoTools }
 
 // errModel says that a note would stand behind what the model says itself.
 var errModel = errors.New("the conversation does not end with what its model is told")
 
-// Steer gives the body of a request with a steering, and not one other byte changed. Ends are where its entries end in the list of the
+// Steer gives the body of a request with edits, and not one other byte changed. Ends are where its entries end in the list of the
 // conversation. What has no place in this request is left out of it.
-func (r Request) Steer(s Steering, ends []int) []byte {
+func (r Request) Steer(s Edits, ends []int) []byte {
 	var edits []place
 	for _, n := range together(s.Notes) {
 		if slices.ContainsFunc(s.Cuts, func(c Cut) bool { return c.From < n.After && n.After <= c.To }) {

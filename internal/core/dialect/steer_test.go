@@ -28,44 +28,44 @@ func TestSteer(t *testing.T) {
 	const said = `[SUPERVISOR] say "no"`
 	for name, tc := range map[string]struct {
 		dialect, body string
-		s             Steering
+		s             Edits
 		want          string
 	}{
 		"anthropic, behind results and before marks of what comes": {
 			"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"},{"type":"tool_use","id":"a","name":"t","input":{}},{"type":"tool_use","id":"b","name":"t","input":{}}]}, {"content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","data":"eA=="}}],"cache_control":{"type":"ephemeral"}}],"role":"user"}]}`,
-			Steering{Notes: []Note{{After: 3, Text: said}}},
+			Edits{Notes: []Note{{After: 3, Text: said}}},
 			`{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"},{"type":"tool_use","id":"a","name":"t","input":{}},{"type":"tool_use","id":"b","name":"t","input":{}}]}, {"content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","data":"eA=="}}],"cache_control":{"type":"ephemeral"}},{"type":"text","text":"[SUPERVISOR] say \"no\""}],"role":"user"}]}`,
 		},
 		"anthropic, behind a text": {
-			"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"}],"tools":[{}]}`, Steering{Notes: []Note{{After: 1, Text: said}}, NoTools: true},
+			"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"}],"tools":[{}]}`, Edits{Notes: []Note{{After: 1, Text: said}}, NoTools: true},
 			`{"tool_choice":{"type":"none"},"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"do"},{"type":"text","text":"[SUPERVISOR] say \"no\""}]}],"tools":[{}]}`,
 		},
-		"anthropic, behind the model's words": {"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":"{"}]}`, Steering{Notes: []Note{{After: 1, Text: said}, {After: 2, Text: said}}},
+		"anthropic, behind the model's words": {"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":"{"}]}`, Edits{Notes: []Note{{After: 1, Text: said}, {After: 2, Text: said}}},
 			`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"do"},{"type":"text","text":"[SUPERVISOR] say \"no\""}]},{"role":"assistant","content":"{"}]}`},
 		"anthropic, behind what the client says of itself": {
-			"anthropic", `{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"system","content":"Be brief."}]}`, Steering{Notes: []Note{{After: 2, Text: "x"}}},
+			"anthropic", `{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"system","content":"Be brief."}]}`, Edits{Notes: []Note{{After: 2, Text: "x"}}},
 			`{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"system","content":[{"type":"text","text":"Be brief."},{"type":"text","text":"x"}]}]}`,
 		},
-		"anthropic, an empty list":      {"anthropic", `{"model":"m","messages":[{"role":"user","content":[]}]}`, Steering{Notes: []Note{{After: 1, Text: "x"}}}, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}]}`},
-		"anthropic, no content":         {"anthropic", `{"model":"m","messages":[{"role":"user","content":null},{"role":"user","content":"b"}]}`, Steering{Notes: []Note{{After: 1, Text: "x"}}}, `{"model":"m","messages":[{"role":"user","content":null},{"role":"user","content":"x"},{"role":"user","content":"b"}]}`},
-		"no such entry":                 {"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Steering{Notes: []Note{{After: 2, Text: said}}}, `{"model":"m","messages":[{"role":"user","content":"do"}]}`},
-		"no conversation":               {"anthropic", `{"model":"m"}`, Steering{Notes: []Note{{After: 1, Text: said}}}, `{"model":"m"}`},
-		"no tools where there are none": {"openai-chat", `{"model":"m","messages":[]}`, Steering{NoTools: true}, `{"model":"m","messages":[]}`},
+		"anthropic, an empty list":      {"anthropic", `{"model":"m","messages":[{"role":"user","content":[]}]}`, Edits{Notes: []Note{{After: 1, Text: "x"}}}, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}]}`},
+		"anthropic, no content":         {"anthropic", `{"model":"m","messages":[{"role":"user","content":null},{"role":"user","content":"b"}]}`, Edits{Notes: []Note{{After: 1, Text: "x"}}}, `{"model":"m","messages":[{"role":"user","content":null},{"role":"user","content":"x"},{"role":"user","content":"b"}]}`},
+		"no such entry":                 {"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Edits{Notes: []Note{{After: 2, Text: said}}}, `{"model":"m","messages":[{"role":"user","content":"do"}]}`},
+		"no conversation":               {"anthropic", `{"model":"m"}`, Edits{Notes: []Note{{After: 1, Text: said}}}, `{"model":"m"}`},
+		"no tools where there are none": {"openai-chat", `{"model":"m","messages":[]}`, Edits{NoTools: true}, `{"model":"m","messages":[]}`},
 		"chat, behind results and a text, and no tools": {"openai-chat", `{"model":"m","tool_choice":"auto","tools":[{}],"messages":[{"role":"user","content":"do"},{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"}]}`,
-			Steering{Notes: []Note{{1, said}, {4, "again"}}, NoTools: true},
+			Edits{Notes: []Note{{1, said}, {4, "again"}}, NoTools: true},
 			`{"model":"m","tool_choice":"none","tools":[{}],"messages":[{"role":"user","content":"do\n\n[SUPERVISOR] say \"no\""},{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"},{"role":"user","content":"again"}]}`},
 		"chat, what is left out": {"openai-chat", `{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"assistant","tool_calls":[1]},{"role":"tool","tool_call_id":"b","content":"2"}]}`,
-			Steering{Notes: []Note{{1, "tried"}, {3, "gone too"}}, Cuts: []Cut{{1, 3}}},
+			Edits{Notes: []Note{{1, "tried"}, {3, "gone too"}}, Cuts: []Cut{{1, 3}}},
 			`{"model":"m","messages":[{"role":"user","content":"do\n\ntried"},{"role":"assistant","tool_calls":[1]},{"role":"tool","tool_call_id":"b","content":"2"}]}`},
-		"responses, behind what is no message": {"openai-responses", `{"model":"m","input":[{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}]}`, Steering{Notes: []Note{{1, "x"}, {2, "x"}}},
+		"responses, behind what is no message": {"openai-responses", `{"model":"m","input":[{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}]}`, Edits{Notes: []Note{{1, "x"}, {2, "x"}}},
 			`{"model":"m","input":[{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}]}`},
-		"a cut of everything": {"openai-chat", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Steering{Cuts: []Cut{{0, 1}}}, `{"model":"m","messages":[{"role":"user","content":"do"}]}`},
-		"responses":           {"openai-responses", `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}],"tool_choice":"auto","tools":[{}]}`, Steering{Notes: []Note{{4, "x"}}, NoTools: true}, `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}],"tool_choice":"none","tools":[{}]}`},
+		"a cut of everything": {"openai-chat", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Edits{Cuts: []Cut{{0, 1}}}, `{"model":"m","messages":[{"role":"user","content":"do"}]}`},
+		"responses":           {"openai-responses", `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}],"tool_choice":"auto","tools":[{}]}`, Edits{Notes: []Note{{4, "x"}}, NoTools: true}, `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}],"tool_choice":"none","tools":[{}]}`},
 		"gemini, behind a result and a text, and no tools": {"gemini", `{"contents":[{"role":"user","parts":[{"text":"do"}]},{"role":"model","parts":[{"functionCall":{"name":"t"},"thoughtSignature":"cw=="}]}, {"role":"user","parts":[{"functionResponse":{"name":"t","response":{}}}]}],"tool_config":{"functionCallingConfig":{"mode":"AUTO"}},"tools":[{"functionDeclarations":[{}]}]}`,
-			Steering{Notes: []Note{{1, said}, {2, "x"}, {3, "again"}}, NoTools: true},
+			Edits{Notes: []Note{{1, said}, {2, "x"}, {3, "again"}}, NoTools: true},
 			`{"contents":[{"role":"user","parts":[{"text":"do"}]},{"role":"user","parts":[{"text":"[SUPERVISOR] say \"no\""}]},{"role":"model","parts":[{"functionCall":{"name":"t"},"thoughtSignature":"cw=="}]}, {"role":"user","parts":[{"functionResponse":{"name":"t","response":{}}}]},{"role":"user","parts":[{"text":"again"}]}],"tool_config":{"functionCallingConfig":{"mode":"NONE"}},"tools":[{"functionDeclarations":[{}]}]}`},
-		"gemini, no tools":  {"gemini", `{"contents":[],"tools":[{}]}`, Steering{NoTools: true}, `{"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents":[],"tools":[{}]}`},
-		"responses, a text": {"openai-responses", `{"model":"m","input":"do"}`, Steering{Notes: []Note{{1, "x"}}}, `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"do"}]},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}]}`},
+		"gemini, no tools":  {"gemini", `{"contents":[],"tools":[{}]}`, Edits{NoTools: true}, `{"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents":[],"tools":[{}]}`},
+		"responses, a text": {"openai-responses", `{"model":"m","input":"do"}`, Edits{Notes: []Note{{1, "x"}}}, `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"do"}]},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := Find(tc.dialect)
@@ -150,7 +150,7 @@ func TestSteerBehindWhatIsNoMessage(t *testing.T) {
 				if d.Name == "openai-responses" {
 					want = strings.Replace(want, d.turn(false, "x"), responsesNote("x"), 1)
 				}
-				if diff := cmp.Diff(want, string(r.Steer(Steering{Notes: []Note{{strings.Count(before, "role") + 1, "x"}}}, endsOf(r)))); diff != "" {
+				if diff := cmp.Diff(want, string(r.Steer(Edits{Notes: []Note{{strings.Count(before, "role") + 1, "x"}}}, endsOf(r)))); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", d.Name, diff)
 				}
 			}

@@ -60,7 +60,7 @@ type Record struct {
 	// Told: the agent was sent a message.
 	Told *Told `json:"told,omitempty"`
 	// Steered: something was done about an agent that is in trouble, or the trouble is over.
-	Steered *protocol.Steering `json:"steered,omitempty"`
+	Steered *protocol.SteeringStep `json:"steered,omitempty"`
 	// Directed: directives came, or came further.
 	Directed *Directed `json:"directed,omitempty"`
 	// Acknowledged: the agent has understood that it broke a rule.

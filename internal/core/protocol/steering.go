@@ -6,7 +6,7 @@ package protocol
 import "time"
 
 const (
-	// SteeringPath of the gateway takes one step of the steering of an agent: the watchdog of the Feature's pod posts Steering, in gzip,
+	// SteeringPath of the gateway takes one step of the steering of an agent: the watchdog of the Feature's pod posts a SteeringStep, in gzip,
 	// with the pod's token. What the ledger has already stays as it is.
 	SteeringPath = "/v1/steering"
 	// SteeringListPath of the gateway's LedgerPort lists them. Its parameters: feature (a UID), and after and limit for a list, or step (a
@@ -16,7 +16,7 @@ const (
 	MaxSteps = 500
 )
 
-// Bounds of Steering, in bytes.
+// Bounds of a SteeringStep, in bytes.
 const (
 	MaxSteeringEvidence = 1 << 10
 	MaxSteeringMessage  = 4 << 10
@@ -35,9 +35,9 @@ const (
 	ChannelInput   = "Input"
 )
 
-// Steering is one thing that was done about an anomaly, or its end. An agent chose some of what it says: tools, what they answered, and
+// SteeringStep is one thing that was done about an anomaly, or its end. An agent chose some of what it says: tools, what they answered, and
 // what was taken out of its conversation.
-type Steering struct {
+type SteeringStep struct {
 	// Sequence counts the steps of the Feature, from 1.
 	Sequence int64 `json:"sequence"`
 	// Time at which it was decided.
@@ -70,5 +70,5 @@ type Steering struct {
 
 // SteeringSteps are those of a Feature, in order.
 type SteeringSteps struct {
-	Steps []Steering `json:"steps"`
+	Steps []SteeringStep `json:"steps"`
 }

@@ -30,7 +30,7 @@ type reported struct {
 // after the last report is told when its time has come.
 func (d *decision) tell() {
 	s, terms, now := d.s, d.f.Terms, d.f.Now
-	what, last := s.wrong()+s.Anomalies.Awaits(terms.Rules.Rules, now), s.reported
+	what, last := s.wrong()+s.Anomalies.Awaits(terms.Rules.Thresholds, now), s.reported
 	if !last.at.IsZero() {
 		if what == last.what && s.Turns < last.turn+int64(max(terms.SaluteEvery, 1)) {
 			return
@@ -68,7 +68,7 @@ func (s *State) Conversation(f Facts) *protocol.Conversation {
 	c := &protocol.Conversation{
 		Turn: s.Turns, Tool: s.Seen.Tool, Step: s.Seen.Step, Iterations: s.Seen.Iterations, FilesRead: int64(len(s.Seen.Files)),
 		Model: s.Seen.Model, ContextTokens: s.Seen.Tokens, Window: s.Seen.Window, ToolFailures: s.Seen.Failures, ToolFailuresInARow: s.Seen.InARow,
-		FixedInTime: s.Board.Heeded, Pace: protocol.PacePrimary, Awaits: s.Anomalies.Awaits(f.Terms.Rules.Rules, f.Now),
+		FixedInTime: s.Board.Heeded, Pace: protocol.PacePrimary, Awaits: s.Anomalies.Awaits(f.Terms.Rules.Thresholds, f.Now),
 	}
 	if grown := s.Seen.Tokens - s.Seen.TokensBefore; grown > 0 && s.Seen.Window > s.Seen.Tokens {
 		c.ContextTurns = (s.Seen.Window - s.Seen.Tokens) / grown

@@ -87,7 +87,7 @@ func (d *decision) begin(task string) {
 // decide what is done about what is wrong: one thing at most, with the number of its step. Nothing is said in calls for titles and summaries, and in those
 // that are made once more.
 func (d *decision) decide(at steering.TurnContext) (act steering.Step, number int64) {
-	for _, e := range d.s.Anomalies.Look(d.f.Terms.Rules.Rules, at.Now) {
+	for _, e := range d.s.Anomalies.Look(d.f.Terms.Rules.Thresholds, at.Now) {
 		d.note(at, d.s.Steering.Over(e), false)
 	}
 	for {
@@ -121,7 +121,7 @@ func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
 	directed, posted := d.directed(turn, p.place.after), d.posted(turn, p.place.after)
 	words := together(due{was.Unsaid, func() { was.Unsaid = "" }}, due{step.Message, func() {}}, posted, directed)
 	d.e.Keep = d.e.Keep || words.text != ""
-	said := dialect.Steering{Notes: was.Notes, Cuts: was.Cuts, NoTools: was.Bare > 0 || step.Rung == steering.NoTools}
+	said := dialect.Edits{Notes: was.Notes, Cuts: was.Cuts, NoTools: was.Bare > 0 || step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
 		said = d.operated(p, step, said)
 	}

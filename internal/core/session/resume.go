@@ -44,7 +44,7 @@ func (s *State) Resume(f Facts) {
 }
 
 // recall a step that was decided after what is remembered.
-func (s *State) recall(x protocol.Steering, r steering.Rules) {
+func (s *State) recall(x protocol.SteeringStep, r steering.Rules) {
 	finding := anomaly.Finding{Kind: anomaly.Kind(x.Anomaly), Thread: x.Thread, Detector: x.Detector, Evidence: x.Evidence, Main: true}
 	switch s.take(x); {
 	case x.Turn > 0:
@@ -76,8 +76,8 @@ func (s *State) recall(x protocol.Steering, r steering.Rules) {
 }
 
 // same gives the number of a step that was written down before what led to it was remembered; 0 for none.
-func (s *State) same(x protocol.Steering) int64 {
-	i := slices.IndexFunc(s.recalled, func(o protocol.Steering) bool {
+func (s *State) same(x protocol.SteeringStep) int64 {
+	i := slices.IndexFunc(s.recalled, func(o protocol.SteeringStep) bool {
 		return o.Task == x.Task && o.Thread == x.Thread && o.Turn == x.Turn && o.Anomaly == x.Anomaly && o.Rung == x.Rung && o.Over == x.Over
 	})
 	if i < 0 {

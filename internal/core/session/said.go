@@ -79,7 +79,7 @@ func (s *State) next(task string, tried steering.State) {
 }
 
 // remember what was said, and what was left out.
-func (s *State) remember(thread, messages int, now dialect.Steering) {
+func (s *State) remember(thread, messages int, now dialect.Edits) {
 	x := s.thread(thread)
 	if now.NoTools {
 		x.Bare = messages

@@ -21,7 +21,7 @@ func TestManyNotes(t *testing.T) {
 	losses, first := 0, 0
 	for i := range 1000 {
 		notes := append(slices.Clone(s.thread(1).Notes), dialect.Note{After: i, Text: fmt.Sprint(i)})
-		s.remember(1, i, dialect.Steering{Notes: notes})
+		s.remember(1, i, dialect.Edits{Notes: notes})
 		have := s.thread(1).Notes
 		if n := len(have); n > maxNotes || have[n-1].After != i {
 			t.Fatalf("%d notes, the newest %+v", n, have[n-1])
@@ -85,7 +85,7 @@ func TestSurgeryBehindSurgery(t *testing.T) {
 			}
 			var s State
 			turn := s.Book.Observe(request.Conversation())
-			before := dialect.Steering{Cuts: []dialect.Cut{{From: 1, To: 1 + 3*len(call)}}}
+			before := dialect.Edits{Cuts: []dialect.Cut{{From: 1, To: 1 + 3*len(call)}}}
 			decision := &decision{s: &s}
 			said := decision.operated(Pending{request: request, turn: turn}, steering.Step{Finding: anomaly.Finding{Tool: "Build"}}, before)
 			if sent := string(request.Steer(said, turn.Ends)); len(said.Notes) != 1 || !strings.Contains(sent, "3 calls are left out") {

@@ -57,7 +57,7 @@ type State struct {
 	moved    bool
 	reported reported
 	// recalled are the steps of the journal that were decided after what is remembered, at requests that may come once more.
-	recalled []protocol.Steering
+	recalled []protocol.SteeringStep
 	// redactor takes secrets out of what is written down; nil before it is needed.
 	redactor *secrets.Redactor
 }
@@ -95,7 +95,7 @@ type Effects struct {
 	// Acknowledged are broken rules that the agent has acknowledged. One that cannot be kept is given back: see State.Unacknowledged.
 	Acknowledged []protocol.Acknowledgment
 	// Steps of steering, with their numbers. They are written down before anything that they say is done.
-	Steps []protocol.Steering
+	Steps []protocol.SteeringStep
 	// Keep says that the State is to be kept now.
 	Keep bool
 	// Told is what the agent was told of its work; "" for nothing.

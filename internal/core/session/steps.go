@@ -32,7 +32,7 @@ const (
 // note a step that was decided, and give its number; 0 where it is not written down. What an agent influences is text that can be seen, and bounded. One
 // that must be written down is.
 func (d *decision) note(at steering.TurnContext, step steering.Step, must bool) int64 {
-	x := protocol.Steering{
+	x := protocol.SteeringStep{
 		Sequence: d.f.Recorded.Sequence + int64(len(d.e.Steps)) + 1,
 		Time:     at.Now.UTC(), Attempt: d.f.Attempt, Task: d.s.Task, Thread: step.Thread, Anomaly: string(step.Kind), Detector: step.Finding.Detector,
 		Evidence: shown(step.Finding.Evidence, protocol.MaxSteeringEvidence), Rung: string(step.Rung), Over: step.Over,

@@ -21,7 +21,7 @@ import (
 func TestWhatAnAgentHasSaid(t *testing.T) {
 	var s State
 	// step of surgery that leaves out before, and what is written down of it.
-	note := func(step steering.Step, bytes int64, before, after string) protocol.Steering {
+	note := func(step steering.Step, bytes int64, before, after string) protocol.SteeringStep {
 		d := &decision{s: &s, f: Facts{Recorded: journal.Steered{Bytes: bytes}}}
 		d.note(steering.TurnContext{}, step, false)
 		d.leftOut([]byte(before), after)

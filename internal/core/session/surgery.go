@@ -12,7 +12,7 @@ import (
 )
 
 // operated leaves out of the conversation what repeats itself, and says there what it was. Where nothing does, the model is only told.
-func (d *decision) operated(p Pending, step steering.Step, said dialect.Steering) dialect.Steering {
+func (d *decision) operated(p Pending, step steering.Step, said dialect.Edits) dialect.Edits {
 	found := d.s.Book.Repeats(p.request.Conversation(), p.turn.Ends, func(tool string) bool {
 		return step.Finding.Tool == "" || step.Finding.Tool == anomaly.Name(tool)
 	})

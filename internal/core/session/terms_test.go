@@ -27,7 +27,7 @@ func TestTerms(t *testing.T) {
 		{Name: "writer", Emergency: "e"}, {Name: "tester", Contingent: "c"}, {Name: "reader", Alternate: "a"}, {Name: "reviewer", SaluteEveryTurns: 43}, {Name: "pupil"},
 	}
 	spoken := Terms{Task: "form", SaluteEvery: 5, Rules: steering.Rules{
-		Rules: anomaly.Rules{
+		Thresholds: anomaly.Thresholds{
 			CheckEvery: 31, Cooldown: 32, Stall: 33, Loop: 34, ContextPercent: 35, ContextUrgent: 90, Cascade: 36,
 			Silence: 37 * time.Minute, ModelSilence: 20 * time.Minute, ToolSilence: 30 * time.Minute,
 		},

@@ -21,7 +21,7 @@ type Word struct {
 }
 
 // take over from a step what the agent is to be told. What it has not been told of an anomaly that is over, it need not be told.
-func (s *State) take(x protocol.Steering) {
+func (s *State) take(x protocol.SteeringStep) {
 	switch {
 	case x.Over && s.Word != nil && s.Word.Anomaly == x.Anomaly:
 		s.Word = nil

@@ -256,7 +256,7 @@ func TestDatabaseThatIsAway(t *testing.T) {
 		_, _, recorded := l.Checkpoints().Record(t.Context(), ledger.Owner{FeatureUID: "uid"}, protocol.Changes{Checkpoint: 1})
 		_, changes := l.Checkpoints().Changes(t.Context(), "uid", 1)
 		_, events := l.Checkpoints().Events(t.Context(), "uid", 0, 1)
-		_, _, steered := l.Steering().Record(t.Context(), ledger.Owner{FeatureUID: "uid"}, protocol.Steering{Sequence: 1})
+		_, _, steered := l.Steering().Record(t.Context(), ledger.Owner{FeatureUID: "uid"}, protocol.SteeringStep{Sequence: 1})
 		_, steps := l.Steering().List(t.Context(), "uid", 0, 1)
 		_, step := l.Steering().Step(t.Context(), "uid", 1)
 		_, owners := l.Owners(t.Context(), "")

@@ -30,7 +30,7 @@ func (l *Ledger) Steering() Steering { return Steering{l} }
 // Record one step. It survives a crash of the machine when this returns. What is there already stays as it is; fresh says that it was not.
 // Missing is why less than all of it was stored: what surgery took out and put in has no more room than diffs have. Secrets are taken out by
 // who made the record.
-func (k Steering) Record(ctx context.Context, o Owner, s protocol.Steering) (fresh bool, missing string, err error) {
+func (k Steering) Record(ctx context.Context, o Owner, s protocol.SteeringStep) (fresh bool, missing string, err error) {
 	const what = "record a step of steering"
 	if o.FeatureUID == "" || s.Sequence < 1 {
 		return false, "", fmt.Errorf("%s: give the UID of a Feature and the number of a step", what)
@@ -57,7 +57,7 @@ func (k Steering) Record(ctx context.Context, o Owner, s protocol.Steering) (fre
 	return fresh, missing, err
 }
 
-func insertStep(ctx context.Context, tx *transaction, o Owner, s protocol.Steering, room core.Room, removed, summary []byte) (fresh bool, missing string, err error) {
+func insertStep(ctx context.Context, tx *transaction, o Owner, s protocol.SteeringStep, room core.Room, removed, summary []byte) (fresh bool, missing string, err error) {
 	uid := word(o.FeatureUID, maxWord)
 	if room.Feature, err = keepFeature(ctx, tx, o); err != nil {
 		return false, "", err
@@ -89,8 +89,8 @@ func insertStep(ctx context.Context, tx *transaction, o Owner, s protocol.Steeri
 
 // List gives steps of a Feature without what surgery took out and put in: those after a Sequence, where 0 is the beginning, and at most
 // limit. The Sequence of the last one is where to go on. Steps are recorded in their order.
-func (k Steering) List(ctx context.Context, featureUID string, after int64, limit int) ([]protocol.Steering, error) {
-	var list []protocol.Steering
+func (k Steering) List(ctx context.Context, featureUID string, after int64, limit int) ([]protocol.SteeringStep, error) {
+	var list []protocol.SteeringStep
 	err := k.ledger.read(ctx, "list the steering of an agent", func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, selectSteering, word(featureUID, maxWord), max(after, 0), int64(clocks), int64(callWithin), min(max(limit, 0), protocol.MaxSteps))
 		if err != nil {
@@ -110,8 +110,8 @@ func (k Steering) List(ctx context.Context, featureUID string, after int64, limi
 }
 
 // Step gives one with what surgery took out and put in, or wraps ErrNotFound.
-func (k Steering) Step(ctx context.Context, featureUID string, sequence int64) (protocol.Steering, error) {
-	var s protocol.Steering
+func (k Steering) Step(ctx context.Context, featureUID string, sequence int64) (protocol.SteeringStep, error) {
+	var s protocol.SteeringStep
 	err := k.ledger.read(ctx, "read a step of steering", func(db *sql.DB) (err error) {
 		var removed, summary []byte
 		row := db.QueryRowContext(ctx, selectStep, word(featureUID, maxWord), sequence, int64(clocks), int64(callWithin))
@@ -131,14 +131,14 @@ func (k Steering) Step(ctx context.Context, featureUID string, sequence int64) (
 		return err
 	})
 	if err != nil {
-		return protocol.Steering{}, err
+		return protocol.SteeringStep{}, err
 	}
 	return s, nil
 }
 
 // scanStep reads the columns of a step, and more where there are more.
-func scanStep(row func(...any) error, more ...any) (protocol.Steering, error) {
-	var s protocol.Steering
+func scanStep(row func(...any) error, more ...any) (protocol.SteeringStep, error) {
+	var s protocol.SteeringStep
 	var at, over int64
 	err := row(append([]any{
 		&s.Sequence, &at, &s.Attempt, &s.Task, &s.Thread, &s.Turn, &s.Request, &s.Anomaly, &s.Detector, &s.Evidence, &s.Rung, &over, &s.Message, &s.Channel, &s.Missing, &s.Call,

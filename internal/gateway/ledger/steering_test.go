@@ -20,15 +20,15 @@ import (
 )
 
 // steered is a step of surgery, with a request of its own.
-func steered(sequence int64) protocol.Steering {
-	return protocol.Steering{
+func steered(sequence int64) protocol.SteeringStep {
+	return protocol.SteeringStep{
 		Sequence: sequence, Time: began.Add(time.Duration(sequence-100) * time.Second), Attempt: 2, Task: "form", Thread: 1, Turn: 7, Request: name("request", sequence),
 		Anomaly: "AgentLooping", Detector: "same-failure", Evidence: "it has failed 3 times", Rung: "Surgery", Over: sequence%2 == 0, Message: "[SUPERVISOR] Stop.",
 		Channel: protocol.ChannelRequest, Before: `[{"role":"user"}]`, After: "It was tried three times.", Missing: "the rest",
 	}
 }
 
-func (w *world) steer(l *ledger.Ledger, o ledger.Owner, s protocol.Steering) (missing string) {
+func (w *world) steer(l *ledger.Ledger, o ledger.Owner, s protocol.SteeringStep) (missing string) {
 	w.Helper()
 	fresh, missing, err := l.Steering().Record(w.Context(), o, s)
 	if err != nil || !fresh {
@@ -61,14 +61,14 @@ func TestSteering(t *testing.T) {
 			i.FeatureUID, i.At, i.RequestDigest = c.uid, steered(c.step).Time.Add(c.after), steered(c.step).Request
 			w.must(replicas[0].Settle(t.Context(), "", i))
 		}
-		var want []protocol.Steering
+		var want []protocol.SteeringStep
 		for n := range int64(5) {
 			s := steered(n + 1)
 			s.Before, s.After, s.Call = "", "", map[int64]int64{2: 2, 3: 3}[n+1]
 			want = append(want, s)
 		}
 		for _, limit := range []int{1, 2, 100} {
-			var got []protocol.Steering
+			var got []protocol.SteeringStep
 			for after := int64(0); ; after = got[len(got)-1].Sequence {
 				page, err := replicas[1].Steering().List(t.Context(), "uid", after, limit)
 				w.must(err)
@@ -98,7 +98,7 @@ func TestSteering(t *testing.T) {
 			}
 		}
 		for _, o := range []ledger.Owner{{}, login} {
-			if _, _, err := replicas[0].Steering().Record(t.Context(), o, protocol.Steering{}); err == nil || !strings.Contains(err.Error(), "give the UID") {
+			if _, _, err := replicas[0].Steering().Record(t.Context(), o, protocol.SteeringStep{}); err == nil || !strings.Contains(err.Error(), "give the UID") {
 				t.Errorf("%v: %v", o, err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestHostileSteering(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open()
 		hostile := strings.Repeat("\x00\xffü", 1<<20)
-		w.steer(l, login, protocol.Steering{
+		w.steer(l, login, protocol.SteeringStep{
 			Sequence: 1, Time: began.AddDate(100, 0, 0), Thread: -1 << 31, Turn: -1 << 63, Attempt: 1<<63 - 1, Task: hostile, Request: hostile, Anomaly: hostile, Detector: hostile,
 			Evidence: hostile, Rung: hostile, Message: hostile, Channel: hostile, Before: hostile, After: hostile, Missing: hostile,
 		})

@@ -128,10 +128,10 @@ func runOf(f *v1alpha1.Feature) v1alpha1.RunStatus {
 // locks is one lock for each Feature that is being written.
 type locks struct {
 	mu   sync.Mutex
-	held map[types.NamespacedName]*turn
+	held map[types.NamespacedName]*queue
 }
 
-type turn struct {
+type queue struct {
 	// token is in the channel while nobody holds the lock.
 	token chan struct{}
 	users int
@@ -141,11 +141,11 @@ type turn struct {
 func (l *locks) lock(ctx context.Context, key types.NamespacedName) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.held == nil {
-		l.held = map[types.NamespacedName]*turn{}
+		l.held = map[types.NamespacedName]*queue{}
 	}
 	t := l.held[key]
 	if t == nil {
-		t = &turn{token: make(chan struct{}, 1)}
+		t = &queue{token: make(chan struct{}, 1)}
 		t.token <- struct{}{}
 		l.held[key] = t
 	}

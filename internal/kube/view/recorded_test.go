@@ -47,7 +47,7 @@ func (shop) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...c
 type record struct {
 	changes map[string]protocol.Changes
 	events  []protocol.FileEvent
-	steps   []protocol.Steering
+	steps   []protocol.SteeringStep
 	err     error
 	asked   url.Values
 }
@@ -75,7 +75,7 @@ func (r *record) Events(_ context.Context, query url.Values) ([]protocol.FileEve
 }
 
 // Steering implements Ledger.
-func (r *record) Steering(_ context.Context, query url.Values) ([]protocol.Steering, error) {
+func (r *record) Steering(_ context.Context, query url.Values) ([]protocol.SteeringStep, error) {
 	r.asked = query
 	return r.steps, r.err
 }

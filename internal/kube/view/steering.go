@@ -38,7 +38,7 @@ func (s *Server) featureSteering(w http.ResponseWriter, r *http.Request) {
 }
 
 // writeSteering for programs or for people.
-func writeSteering(w http.ResponseWriter, steps []protocol.Steering, one, asJSON bool) {
+func writeSteering(w http.ResponseWriter, steps []protocol.SteeringStep, one, asJSON bool) {
 	if asJSON {
 		writeJSON(w, protocol.SteeringSteps{Steps: steps})
 		return
@@ -49,7 +49,7 @@ func writeSteering(w http.ResponseWriter, steps []protocol.Steering, one, asJSON
 }
 
 // writeSteps for people. Writing fails where the client has closed the connection.
-func writeSteps(w io.Writer, steps []protocol.Steering, one bool) {
+func writeSteps(w io.Writer, steps []protocol.SteeringStep, one bool) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "STEP\tTIME\tATTEMPT\tTASK\tTHREAD\tTURN\tCALL\tANOMALY\tDONE\tTOLD\tEVIDENCE")
 	for _, x := range steps {

@@ -19,7 +19,7 @@ import (
 // TestSteering: what was done about an agent, for programs and for people.
 func TestSteering(t *testing.T) {
 	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	steps := []protocol.Steering{
+	steps := []protocol.SteeringStep{
 		{
 			Sequence: 3, Time: at, Attempt: 1, Task: "form", Thread: 1, Turn: 7, Request: "ab", Call: 12, Anomaly: "AgentLooping", Detector: "same-failure",
 			Evidence: "it has failed\n3 times", Rung: "Surgery", Message: "[SUPERVISOR] Stop.", Channel: protocol.ChannelRequest,

@@ -42,7 +42,7 @@ type Ledger interface {
 	Turns(ctx context.Context, query url.Values) ([]protocol.Turn, error)
 	Changes(ctx context.Context, query url.Values) (protocol.Changes, error)
 	Events(ctx context.Context, query url.Values) ([]protocol.FileEvent, error)
-	Steering(ctx context.Context, query url.Values) ([]protocol.Steering, error)
+	Steering(ctx context.Context, query url.Values) ([]protocol.SteeringStep, error)
 }
 
 // featureTurns lists the calls of models that a Feature has made, or shows one with its answer.

@@ -22,7 +22,7 @@ func TestNoTerminalActsOnARecord(t *testing.T) {
 		Task: evil, Text: evil, Tools: []protocol.ToolCall{{Name: evil, Arguments: evil}}, Formatted: evil,
 		Violations: []protocol.TurnViolation{{Type: evil, Severity: evil, Message: evil}},
 	}}
-	steps := []protocol.Steering{{Task: evil, Evidence: evil, Message: evil, Before: evil, After: evil, Missing: evil}}
+	steps := []protocol.SteeringStep{{Task: evil, Evidence: evil, Message: evil, Before: evil, After: evil, Missing: evil}}
 	events := []protocol.FileEvent{{Type: "Added", Path: evil}}
 	for name, write := range map[string]func(w http.ResponseWriter, asJSON bool){
 		"turns":    func(w http.ResponseWriter, asJSON bool) { writeTurns(w, turns, true, asJSON) },
@@ -51,7 +51,7 @@ func TestNobodyForgesARecord(t *testing.T) {
 		Violations:  []protocol.TurnViolation{{Type: heading, Severity: heading, Message: heading}},
 		ToolResults: []protocol.ToolResult{{Call: heading, Tool: heading, Text: heading, SHA256: heading}},
 	}
-	step := protocol.Steering{Task: row, Anomaly: row, Rung: row, Channel: row, Evidence: row, Message: heading, Before: heading, After: heading, Missing: heading}
+	step := protocol.SteeringStep{Task: row, Anomaly: row, Rung: row, Channel: row, Evidence: row, Message: heading, Before: heading, After: heading, Missing: heading}
 	event := protocol.FileEvent{Type: row, Path: row}
 	for name, tc := range map[string]struct {
 		write func(w http.ResponseWriter)
@@ -59,7 +59,7 @@ func TestNobodyForgesARecord(t *testing.T) {
 	}{
 		"turns":    {func(w http.ResponseWriter) { writeTurns(w, []protocol.Turn{turn}, true, false) }, 1 + 1 + 1 + 1 + 1},
 		"errors":   {func(w http.ResponseWriter) { writeTurns(w, []protocol.Turn{{Answer: heading}}, true, false) }, 1},
-		"steering": {func(w http.ResponseWriter) { writeSteering(w, []protocol.Steering{step}, true, false) }, 1 + 1 + 1 + 1},
+		"steering": {func(w http.ResponseWriter) { writeSteering(w, []protocol.SteeringStep{step}, true, false) }, 1 + 1 + 1 + 1},
 		"events":   {func(w http.ResponseWriter) { writeEvents(w, "login", []protocol.FileEvent{event}, false) }, 1},
 	} {
 		w := httptest.NewRecorder()

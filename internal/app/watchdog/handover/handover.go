@@ -81,7 +81,7 @@ func (s *Service) Taken(i journal.Intent) {
 }
 
 // Steered tells that a step of steering is in the journal. It waits for nothing.
-func (s *Service) Steered(x protocol.Steering) { s.queue.add(entry{steering: &x}) }
+func (s *Service) Steered(x protocol.SteeringStep) { s.queue.add(entry{steering: &x}) }
 
 // Serve hands over until the context ends, or a probe ends the process.
 func (s *Service) Serve(ctx context.Context) error {

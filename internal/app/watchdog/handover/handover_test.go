@@ -37,7 +37,7 @@ type gateway struct {
 	order []int64
 	times map[int64]int
 	// steps of steering, as often as they came.
-	steps []protocol.Steering
+	steps []protocol.SteeringStep
 	fail  error
 }
 
@@ -52,7 +52,7 @@ func (g *gateway) send(_ context.Context, path string, packed []byte) error {
 		return g.fail
 	}
 	var c protocol.Changes
-	var step protocol.Steering
+	var step protocol.SteeringStep
 	document := any(&c)
 	if path == protocol.SteeringPath {
 		document = &step

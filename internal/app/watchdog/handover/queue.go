@@ -22,7 +22,7 @@ import (
 // entry is a checkpoint, or a step of steering, that the gateway has not taken yet.
 type entry struct {
 	// steering is the step; nil for a checkpoint, which the other fields are about.
-	steering *protocol.Steering
+	steering *protocol.SteeringStep
 
 	sequence, previous    int64
 	at                    time.Time

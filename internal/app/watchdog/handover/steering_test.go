@@ -19,9 +19,9 @@ import (
 )
 
 // steer notes a step of steering.
-func steer(t *testing.T, r *workroom.Room, sequence int64, before string) protocol.Steering {
+func steer(t *testing.T, r *workroom.Room, sequence int64, before string) protocol.SteeringStep {
 	t.Helper()
-	x := protocol.Steering{Sequence: sequence, Attempt: 1, Task: "form", Anomaly: "AgentLooping", Evidence: fmt.Sprint("evidence ", sequence), Rung: "Surgery", Before: before}
+	x := protocol.SteeringStep{Sequence: sequence, Attempt: 1, Task: "form", Anomaly: "AgentLooping", Evidence: fmt.Sprint("evidence ", sequence), Rung: "Surgery", Before: before}
 	if err := r.Journal.Note(journal.Record{Steered: &x}); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestSteeringOnce(t *testing.T) {
 	for _, step := range []string{"handed over", "handover noted"} {
 		r := workroom.New(t, map[string]string{"web/index.html": "<h1>Shop</h1>\n"})
 		g := newGateway(t)
-		var want []protocol.Steering
+		var want []protocol.SteeringStep
 		for n := range int64(4) {
 			want = append(want, steer(t, r, 2*n+1, ""), steer(t, r, 2*n+2, "[1]"))
 			r.Write("web/a.html", fmt.Sprintln("line", n))
@@ -61,7 +61,7 @@ func TestSteeringOnce(t *testing.T) {
 		}
 		got := g.steps
 		if step == "handed over" { // what was not noted came again, and the gateway leaves it as it is
-			got = slices.CompactFunc(slices.Clone(got), func(a, b protocol.Steering) bool { return cmp.Equal(a, b) })
+			got = slices.CompactFunc(slices.Clone(got), func(a, b protocol.SteeringStep) bool { return cmp.Equal(a, b) })
 			if len(got) == len(g.steps) {
 				t.Error("nothing was handed over again")
 			}
@@ -84,7 +84,7 @@ func TestSteeringWhileAtWork(t *testing.T) {
 		t.Fatalf("%t, %v", is, err)
 	}
 	large := strings.Repeat("x", mostBytes/2)
-	var want []protocol.Steering
+	var want []protocol.SteeringStep
 	for n := range int64(7) {
 		x := steer(t, r, n+1, large)
 		s.Steered(x)
@@ -94,7 +94,7 @@ func TestSteeringWhileAtWork(t *testing.T) {
 			t.Fatalf("%d bytes of %d entries are in memory", q.bytes, len(q.entries))
 		}
 	}
-	var got []protocol.Steering
+	var got []protocol.SteeringStep
 	for {
 		e, is, err := q.next()
 		if err != nil {

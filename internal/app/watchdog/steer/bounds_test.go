@@ -23,7 +23,7 @@ import (
 // TestStepsAreBounded: an agent that makes trouble for ever does not fill the journal. It is told all the same.
 func TestStepsAreBounded(t *testing.T) {
 	a := newAgent(t, "anthropic")
-	a.book.steps = []protocol.Steering{{Sequence: session.MaxSteps - 1}}
+	a.book.steps = []protocol.SteeringStep{{Sequence: session.MaxSteps - 1}}
 	for range 3 {
 		a.entries = []string{a.says("user", "Add a form.")}
 		a.loop(20)

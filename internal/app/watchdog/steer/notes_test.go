@@ -203,8 +203,8 @@ func TestWhatAltersTheRequestWaitsForAPlace(t *testing.T) {
 			}
 			return a, sent
 		}
-		done := func(a *agent) (steps []protocol.Steering) {
-			return slices.DeleteFunc(slices.Clone(a.book.steps), func(x protocol.Steering) bool { return x.Rung != string(rung) })
+		done := func(a *agent) (steps []protocol.SteeringStep) {
+			return slices.DeleteFunc(slices.Clone(a.book.steps), func(x protocol.SteeringStep) bool { return x.Rung != string(rung) })
 		}
 		a, sent := fails(40)
 		if !strings.Contains(sent, mark) {

@@ -161,7 +161,7 @@ func (s *Service) do(e session.Effects) (err error) {
 }
 
 // write steps down.
-func (s *Service) write(steps []protocol.Steering) {
+func (s *Service) write(steps []protocol.SteeringStep) {
 	for _, x := range steps {
 		attributes := []any{"step", x.Sequence, "anomaly", x.Anomaly, "thread", x.Thread, "turn", x.Turn, "evidence", x.Evidence}
 		if x.Over {

@@ -24,7 +24,7 @@ import (
 
 // book is a journal, which fails once for each error.
 type book struct {
-	steps []protocol.Steering
+	steps []protocol.SteeringStep
 	bytes int64
 	fails []error
 	// torn: the error comes after the step was written down. Pull is called with each error.
@@ -40,7 +40,7 @@ func (b *book) Recorded() journal.Steered {
 	return s
 }
 
-func (b *book) Steered(x protocol.Steering) error {
+func (b *book) Steered(x protocol.SteeringStep) error {
 	if len(b.fails) > 0 {
 		if b.pull != nil {
 			b.pull()
@@ -66,7 +66,7 @@ func TestEachStepIsWrittenDown(t *testing.T) {
 		}
 		first := a.book.steps[0]
 		digest := sha256.Sum256([]byte(told))
-		want := protocol.Steering{
+		want := protocol.SteeringStep{
 			Sequence: 1, Time: first.Time, Attempt: 2, Task: "form", Thread: first.Thread, Turn: int64(len(requests)), Request: hex.EncodeToString(digest[:]),
 			Anomaly: "AgentLooping", Detector: "same-result", Evidence: first.Evidence, Rung: "Nudge", Message: first.Message, Channel: protocol.ChannelRequest,
 		}
@@ -82,8 +82,8 @@ func TestEachStepIsWrittenDown(t *testing.T) {
 			t.Fatalf("%+v", a.book.steps)
 		}
 		over := a.book.steps[1]
-		want = protocol.Steering{Sequence: 2, Attempt: 2, Task: "form", Thread: first.Thread, Anomaly: "AgentLooping", Detector: "same-result", Evidence: first.Evidence, Rung: "Nudge", Over: true}
-		if diff := cmp.Diff(want, over, cmpopts.IgnoreFields(protocol.Steering{}, "Time", "Turn", "Request")); diff != "" || len(over.Request) != 64 || over.Request == first.Request {
+		want = protocol.SteeringStep{Sequence: 2, Attempt: 2, Task: "form", Thread: first.Thread, Anomaly: "AgentLooping", Detector: "same-result", Evidence: first.Evidence, Rung: "Nudge", Over: true}
+		if diff := cmp.Diff(want, over, cmpopts.IgnoreFields(protocol.SteeringStep{}, "Time", "Turn", "Request")); diff != "" || len(over.Request) != 64 || over.Request == first.Request {
 			t.Errorf("%+v (-want +got):\n%s", over, diff)
 		}
 	})
@@ -153,7 +153,7 @@ func TestAJournalThatCannotBeWritten(t *testing.T) {
 		a.book.fails = append(a.book.fails, errors.New("full"))
 	}
 	for i := range 2 * maxUnwritten {
-		a.service.write([]protocol.Steering{{Sequence: int64(i + 1), Rung: string(steering.Observe), Anomaly: string(anomaly.AgentLooping)}})
+		a.service.write([]protocol.SteeringStep{{Sequence: int64(i + 1), Rung: string(steering.Observe), Anomaly: string(anomaly.AgentLooping)}})
 	}
 	if n := len(a.service.steps.list); n != maxUnwritten {
 		t.Errorf("%d steps wait", n)

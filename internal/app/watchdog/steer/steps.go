@@ -15,7 +15,7 @@ type Recorder interface {
 	// Recorded is what is written down.
 	Recorded() journal.Steered
 	// Steered writes one step down. It is durable when Steered returns.
-	Steered(x protocol.Steering) error
+	Steered(x protocol.SteeringStep) error
 }
 
 // maxUnwritten steps wait for a journal that cannot be written.
@@ -25,7 +25,7 @@ const maxUnwritten = 64
 type unwritten struct {
 	recorder Recorder
 	log      *slog.Logger
-	list     []protocol.Steering
+	list     []protocol.SteeringStep
 	// newest is the number of the newest step, whether it is written down or not.
 	newest int64
 }
@@ -38,7 +38,7 @@ func (u *unwritten) recorded() journal.Steered {
 }
 
 // write steps down, after those that wait.
-func (u *unwritten) write(steps []protocol.Steering) {
+func (u *unwritten) write(steps []protocol.SteeringStep) {
 	if len(steps) > 0 {
 		u.newest = steps[len(steps)-1].Sequence
 	}

@@ -75,7 +75,7 @@ func episodes(findings ...anomaly.Finding) (list []anomaly.Episode) {
 
 // found is what is wrong now.
 func (s *session) found() (found []anomaly.Finding) {
-	s.seen.Look(s.rules.Rules, s.now)
+	s.seen.Look(s.rules.Thresholds, s.now)
 	for _, e := range s.seen.Episodes {
 		found = append(found, e.Finding)
 	}
@@ -84,7 +84,7 @@ func (s *session) found() (found []anomaly.Finding) {
 
 func (s *session) decide(c TurnContext) (done []Step) {
 	s.t.Helper()
-	for _, e := range s.seen.Look(s.rules.Rules, s.now) {
+	for _, e := range s.seen.Look(s.rules.Thresholds, s.now) {
 		done = append(done, s.state.Over(e))
 	}
 	injections := 0

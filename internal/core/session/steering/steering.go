@@ -42,7 +42,7 @@ type Plan struct {
 
 // Rules of a policy and of a role.
 type Rules struct {
-	anomaly.Rules
+	anomaly.Thresholds
 
 	// Ladder is how far it may go. A turn without tools is allowed wherever a nudge is.
 	Ladder Rung
@@ -53,7 +53,7 @@ type Rules struct {
 }
 
 // Defaults are the values where neither a policy nor a role sets any.
-func Defaults() Rules { return Rules{Rules: anomaly.Defaults(), Ladder: Nudge} }
+func Defaults() Rules { return Rules{Thresholds: anomaly.Defaults(), Ladder: Nudge} }
 
 // allows says whether the ladder goes as far.
 func (r Rules) allows(rung Rung) bool {

@@ -22,7 +22,7 @@ func TestManyAgentsDoNotEndACooldown(t *testing.T) {
 			told++
 		}
 		for sub := range 2 * conversation.MaxThreads {
-			s.Decide(wrong, TurnContext{Thread: 100*int(turn) + sub, Kind: conversation.KindSub, Turn: 1}, Rules{Rules: anomaly.Rules{CheckEvery: 1}})
+			s.Decide(wrong, TurnContext{Thread: 100*int(turn) + sub, Kind: conversation.KindSub, Turn: 1}, Rules{Thresholds: anomaly.Thresholds{CheckEvery: 1}})
 		}
 	}
 	if told != 1 {
