@@ -61,8 +61,7 @@ func orderedFields(of reflect.Type, seen map[reflect.Type]bool) (fields []string
 		return nil
 	}
 	seen[of] = true
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for f := range of.Fields() {
 		fields = append(append(fields, of.Name()+"."+f.Name), orderedFields(f.Type, seen)...)
 	}
 	return fields
