@@ -15,6 +15,8 @@ import (
 type Pending struct {
 	request dialect.Request
 	turn    conversation.Turn
+	// runTurn is the turn of the run in which it was heard: others may be heard while it is held.
+	runTurn int64
 	place   place
 	born    int64
 }
@@ -56,9 +58,9 @@ func (s *State) Request(f Facts, r dialect.Request) (Reply, Effects) {
 	s.figures(turn)
 	d.touched()
 	s.Anomalies.Turn(turn, f.Now)
-	p := Pending{request: r, turn: turn, place: placeIn(r, turn), born: s.born}
+	p := Pending{request: r, turn: turn, runTurn: s.Anomalies.RunTurn, place: placeIn(r, turn), born: s.born}
 	step, number := d.decide(steering.TurnContext{
-		Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), RunTurn: s.Anomalies.RunTurn, Now: f.Now, Clock: turn.Kind == conversation.KindSide || turn.Again, Closed: p.place.none != nil,
+		Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), RunTurn: p.runTurn, Now: f.Now, Clock: turn.Kind == conversation.KindSide || turn.Again, Closed: p.place.none != nil,
 	})
 	if step.Halts() {
 		d.want(step, number)
@@ -137,11 +139,11 @@ func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
 	if !said.Empty() {
 		s.remember(turn.Thread, turn.Messages, said)
 		if step.Rung == steering.NoTools && turn.Kind == conversation.KindMain {
-			s.Bared = &Bared{Thread: turn.Thread, Turn: s.Anomalies.RunTurn, Finding: step.Finding}
+			s.Bared = &Bared{Thread: turn.Thread, Turn: p.runTurn, Finding: step.Finding}
 		}
 		reply.Body = p.request.Steer(said, turn.Ends)
 	}
 	d.tell()
-	reply.Exchange = Exchange{thread: turn.Thread, turn: s.Anomalies.RunTurn, tools: p.request.Tools && was.Bare == 0, born: p.born}
+	reply.Exchange = Exchange{thread: turn.Thread, turn: p.runTurn, tools: p.request.Tools && was.Bare == 0, born: p.born}
 	return reply, d.effects(reply.Body)
 }

@@ -38,8 +38,11 @@ func (s *State) Resume(f Facts) {
 		for _, x := range f.Recorded.Steps {
 			s.Turns = max(s.Turns, x.Turn)
 		}
-		s.Anomalies.RunTurn = s.Turns
 	}
+	for _, x := range s.recalled { // its request comes again, or what follows it
+		s.Turns = max(s.Turns, x.Turn-1)
+	}
+	s.Anomalies.RunTurn = max(s.Anomalies.RunTurn, s.Turns)
 	s.Step = max(s.Step, f.Recorded.Sequence)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
@@ -144,6 +145,83 @@ func TestACrashBetweenJournalAndCache(t *testing.T) {
 			t.Errorf("torn %t: %+v", torn, a.book.steps)
 		}
 	}
+}
+
+// TestTurnsAfterAStaleCache: where the cache is some turns older than the journal, turns continue where the
+// journal is, the model is told, and the request that tells it has the turn of its step.
+func TestTurnsAfterAStaleCache(t *testing.T) {
+	turns := len(newAgent(t, "anthropic").loop(12))
+	for stale := range 4 {
+		a := newAgent(t, "anthropic")
+		read := func() { a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...) }
+		for i := range turns - 1 {
+			a.ask()
+			read()
+			if i == turns-2-stale {
+				a.service.keepDirty()
+			}
+		}
+		a.book.fails, a.book.torn = slices.Repeat([]error{errors.New("pulled")}, 100), true
+		a.book.pull = func() { a.shelf.pulled = true }
+		a.ask()
+		a.book.fails = nil
+		a.begin()
+		told := 0
+		for range 4 {
+			if strings.Contains(a.ask(), supervisor) && told == 0 {
+				told = int(a.service.state.Turns)
+			}
+			read()
+		}
+		seen, last := map[int64]bool{}, int64(0)
+		for _, x := range a.book.steps {
+			if seen[x.Turn] || x.Turn < last {
+				t.Errorf("%d turns stale: turns of the steps are not in order, or twice: %+v", stale, a.book.steps)
+			}
+			seen[x.Turn], last = true, x.Turn
+		}
+		if told == 0 || !seen[int64(told)] {
+			t.Errorf("%d turns stale: the model is told in turn %d; steps: %+v", stale, told, a.book.steps)
+		}
+		// The first of the four requests is the one that had no answer.
+		if now := a.service.state.Turns; now != int64(turns)+3 {
+			t.Errorf("%d turns stale: turn %d after turn %d and three more", stale, now, turns)
+		}
+	}
+}
+
+// TestAReleasedRequestKeepsItsTurn: a request that was held belongs to the turn in which it was heard, whatever was heard since.
+func TestAReleasedRequestKeepsItsTurn(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.policy.Anomalies.Ladder = steering.Hold
+	s := &a.service.state
+	hear := func() session.Reply {
+		body := fmt.Sprintf(`{"model":"m","%s":[%s],"tools":[%s],"stream":true}`, a.dialect.History, strings.Join(a.entries, ","), a.tool("Read"))
+		r, err := a.dialect.ReadRequest([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.now = a.now.Add(10 * time.Second)
+		reply, e := s.Request(a.service.facts(), r)
+		a.service.write(e.Steps)
+		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+		return reply
+	}
+	for range 80 {
+		reply := hear()
+		if reply.Held == nil {
+			continue
+		}
+		heard := s.Turns
+		s.Settle(a.service.facts(), s.Act.ID, true)
+		next := hear()
+		released, _ := s.Released(a.service.facts(), reply.Held)
+		if step := a.book.steps[len(a.book.steps)-1]; step.Turn != heard || released.Exchange.Turn() != heard || next.Exchange.Turn() != heard+1 {
+			t.Errorf("heard in turn %d, its step has turn %d, it is sent on in turn %d, and the next one in turn %d", heard, step.Turn, released.Exchange.Turn(), next.Exchange.Turn())
+		}
+		return
+	}
+	t.Fatal("no request was held")
 }
 
 // TestAJournalThatCannotBeWritten: steps wait for it, and not without end.
