@@ -251,7 +251,11 @@ func push(ctx context.Context, dir, repository string) error {
 		return fmt.Errorf("manifest: %w", err)
 	}
 	image := repository + ":" + version + "@" + digest.String()
-	manifest = []byte(strings.ReplaceAll(string(manifest), product+":"+version+"@"+digest.String(), image))
+	released := product + ":" + version + "@" + digest.String()
+	if !strings.Contains(string(manifest), released) {
+		return fmt.Errorf("%s does not name %s: it is not the manifest of this release", manifestFile, released)
+	}
+	manifest = []byte(strings.ReplaceAll(string(manifest), released, image))
 	if err := os.MkdirAll(filepath.Join(dir, pushedDir), 0o755); err != nil {
 		return err
 	}

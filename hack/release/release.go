@@ -59,6 +59,24 @@ func (r release) assemble() error {
 	if err != nil {
 		return err
 	}
+	// A release that fails leaves nothing behind.
+	out := r.out
+	r.out += ".partial"
+	if err := os.RemoveAll(r.out); err != nil {
+		return fmt.Errorf("remove what an earlier attempt left: %w", err)
+	}
+	err = r.fill(built)
+	if err == nil {
+		err = writeSums(r.out)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(r.out))
+	}
+	return os.Rename(r.out, out)
+}
+
+// fill the directory.
+func (r release) fill(built []build) error {
 	for _, dir := range []string{imagesDir, sbomDir} {
 		if err := os.MkdirAll(filepath.Join(r.out, dir), 0o755); err != nil {
 			return fmt.Errorf("make the release directory: %w", err)
@@ -86,7 +104,7 @@ func (r release) assemble() error {
 	if err := r.writeProvenance(digest, built); err != nil {
 		return fmt.Errorf("provenance: %w", err)
 	}
-	return writeSums(r.out)
+	return nil
 }
 
 // named is a manifest with another image.

@@ -183,6 +183,9 @@ func TestAssembleRefuses(t *testing.T) {
 			if err := r.assemble(); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want an error with %q", err, test.want)
 			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(r.manifest), "out*")); len(left) > 0 {
+				t.Errorf("%v is left behind", left)
+			}
 		})
 	}
 }

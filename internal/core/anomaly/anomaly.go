@@ -3,7 +3,7 @@
 
 // Package anomaly recognises an agent that is stuck, that repeats itself or that runs out of room, by what the watchdog sees of it: the
 // conversation, the workspace and the processes. What it sees is kept in a State, which is bounded and which a watchdog that begins anew
-// reads again. What is done about a finding is the business of core/steering.
+// reads again. What is done about a finding is the business of core/session/steering.
 package anomaly
 
 import (

@@ -15,8 +15,8 @@ type Place struct {
 	From, To int
 }
 
-// MaxPlaces is how many places are found at once. A text with so many may have more.
-const MaxPlaces = maxRaw
+// maxPlaces is how many places are found at once. A text with so many may have more.
+const maxPlaces = maxRaw
 
 // maxHeard bounds the keywords that are remembered of a text. A text with more is searched again from the start.
 const maxHeard = 1024
@@ -27,7 +27,7 @@ type keyword struct {
 	rules    []int
 }
 
-// Locate finds where the secrets of a text are, and those of the same text as it is meant, if there is one: of the same length, with Blank instead
+// Locate finds where the secrets of a text are, and those of the same text as it is meant, if there is one: of the same length, with blanks instead
 // of escapes, two characters or more for each. No keyword reaches into these, so that the second text is not searched for any. The places are in
 // no order; full, where there may be more. It takes work as Find does.
 func (s *Scanner) Locate(ctx context.Context, budget int64, text, meant []byte) (places []Place, full bool, work int64, err error) {
@@ -54,8 +54,8 @@ func (s *Scanner) Locate(ctx context.Context, budget int64, text, meant []byte) 
 	return f.list, full || len(f.list) >= f.most, budget - f.budget, nil
 }
 
-// Blank are the characters that a text, as it is meant, has instead of escapes.
-const Blank = " \n\r\t\""
+// blanks are the characters that a text, as it is meant, has instead of escapes.
+const blanks = " \n\r\t\""
 
 // again searches at the keywords of another search, where this text has them, too.
 func (f *search) again(other *search) {

@@ -151,11 +151,11 @@ func TestEscapesHideNothing(t *testing.T) {
 // TestRedactFindsAll: also more secrets than one search has room for.
 func TestRedactFindsAll(t *testing.T) {
 	var text strings.Builder
-	for i := range 5 * MaxPlaces {
+	for i := range 5 * maxPlaces {
 		fmt.Fprintf(&text, "%s%03d\n", token[:len(token)-3], i)
 	}
 	got, err := NewRedactor().Redact(t.Context(), Budget, []byte(text.String()))
-	if want := strings.Repeat("[redacted: github-pat]\n", 5*MaxPlaces); err != nil || string(got) != want {
+	if want := strings.Repeat("[redacted: github-pat]\n", 5*maxPlaces); err != nil || string(got) != want {
 		t.Errorf("%v\n%s", err, got)
 	}
 }

@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 			if word != strings.ToLower(word) {
 				t.Errorf("%s: keyword %q is not in lower case", r.id, word)
 			}
-			blank := func(c rune) bool { return strings.ContainsRune(Blank, c) }
+			blank := func(c rune) bool { return strings.ContainsRune(blanks, c) }
 			if parts := strings.FieldsFunc(word, blank); strings.TrimFunc(word, blank) != word || len(word) != len(strings.Join(parts, " ")) {
 				t.Errorf("%s: keyword %q may reach into what stands for an escape: Locate would miss it", r.id, word)
 			}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package session supervises one agent's conversation with its models: what each request, each answer and the passing of time say of it, what is done
-// about it, and what the agent is told. core/conversation reads, core/anomaly finds what is wrong and core/steering decides what follows; a session puts
+// about it, and what the agent is told. core/conversation reads, core/anomaly finds what is wrong and core/session/steering decides what follows; a session puts
 // these together, with what people and checkpoints have to say, into the next request.
 //
 // A State is a function of what it was given: it has no clock, no disk and no network. What it wants done is in the Effects of each call.

@@ -54,7 +54,7 @@ func TestFinish(t *testing.T) {
 		"a step waits longer than the decision":  {err: Waitf("Later", time.Hour, "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
 		"a step stalled: nobody looks again":     {err: Stallf("Fix", "x"), wantTold: true},
 		"a step stalled: the decision says when": {err: Stallf("Fix", "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
-		"a retry":                                {err: Retryf("Broken", "x"), wantTold: true, wantErr: true},
+		"a retry":                                {err: errBoom, wantTold: true, wantErr: true},
 		"a failed step and a failed write":       {err: Waitf("Later", time.Second, "x"), writeErr: errBoom, wantErr: true},
 	}
 	for name, tc := range tests {

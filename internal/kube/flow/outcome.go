@@ -42,11 +42,6 @@ func (e *Ending) Error() string { return e.err.Error() }
 // Unwrap gives errors.Is and errors.As the cause.
 func (e *Ending) Unwrap() error { return e.err }
 
-// Retryf is something unexpected of our own.
-func Retryf(reason, format string, args ...any) error {
-	return &Ending{Kind: Retry, Reason: reason, err: fmt.Errorf(format, args...)}
-}
-
 // Waitf is something expected that has yet to happen; after is when to look again without an event.
 func Waitf(reason string, after time.Duration, format string, args ...any) error {
 	return &Ending{Kind: Wait, Reason: reason, After: after, err: fmt.Errorf(format, args...)}

@@ -20,7 +20,6 @@ func TestOfSeesThroughWrapping(t *testing.T) {
 		wantAfter  time.Duration
 	}{
 		"a plain error is tried again":    {err: errCause, wantKind: Retry, wantReason: "InternalError"},
-		"a retry":                         {err: Retryf("Broken", "x: %w", errCause), wantKind: Retry, wantReason: "Broken"},
 		"a wait":                          {err: Waitf("Later", time.Minute, "x: %w", errCause), wantKind: Wait, wantReason: "Later", wantAfter: time.Minute},
 		"a stall":                         {err: Stallf("Fix", "x: %w", errCause), wantKind: Stall, wantReason: "Fix"},
 		"quiet":                           {err: Quietf(time.Second, "x: %w", errCause), wantKind: Quiet, wantAfter: time.Second},

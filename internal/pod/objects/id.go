@@ -27,7 +27,6 @@ const (
 	KindBlob   Kind = "blob"
 	KindTree   Kind = "tree"
 	KindCommit Kind = "commit"
-	KindTag    Kind = "tag"
 )
 
 // ParseID reads the 40 hexadecimal digits of an ID.

@@ -153,7 +153,9 @@ func TestTurnsAfterAStaleCache(t *testing.T) {
 	turns := len(newAgent(t, "anthropic").loop(12))
 	for stale := range 4 {
 		a := newAgent(t, "anthropic")
-		read := func() { a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...) }
+		read := func() {
+			a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+		}
 		for i := range turns - 1 {
 			a.ask()
 			read()

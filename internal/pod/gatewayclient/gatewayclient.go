@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gatewaylink is how a watchdog reaches the gateway: over TLS, which the CA of the system vouches for, with the token of
+// Package gatewayclient is how a watchdog reaches the gateway: over TLS, which the CA of the system vouches for, with the token of
 // its pod.
 package gatewayclient
 
