@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command house prints figures of the code for people to look at: the largest packages, files, functions and types, functions that take what could be
-// their receiver, and functions that are exported for nobody. Nothing fails by a figure: it says where to look.
+// their receiver, lines that are written twice, and what is exported for nobody. Nothing fails by a figure: it says where to look.
 package main
 
 import (
@@ -51,16 +51,18 @@ type kind struct {
 type house struct {
 	packages, tests, files, functions map[string]int
 	kinds                             map[string]*kind
-	// exported are the functions that packages below internal export, and uses what other packages name.
-	exported map[string]bool
-	uses     map[string]bool
+	// exported are the names that packages below internal export, with what they are of. Uses are those that other packages name, and called those that somebody
+	// names who is no test.
+	exported     map[string]string
+	uses, called map[string]bool
+	copies       *copies
 }
 
 // read all Go files below a folder that people have written.
 func read(root string) (*house, error) {
 	h := &house{
 		packages: map[string]int{}, tests: map[string]int{}, files: map[string]int{}, functions: map[string]int{}, kinds: map[string]*kind{},
-		exported: map[string]bool{}, uses: map[string]bool{},
+		exported: map[string]string{}, uses: map[string]bool{}, called: map[string]bool{}, copies: newCopies(),
 	}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		name := entry.Name()
@@ -93,13 +95,15 @@ func (h *house) file(path, name string) error {
 		return err
 	}
 	pkg, lines := name[:max(strings.LastIndex(name, "/"), 0)], bytes.Count(text, []byte("\n"))
-	h.names(f)
-	if strings.HasSuffix(name, "_test.go") {
+	test := strings.HasSuffix(name, "_test.go")
+	h.names(f, pkg, test)
+	if test {
 		h.tests[pkg] += lines
 		return nil
 	}
 	h.packages[pkg] += lines
 	h.files[name] = lines
+	h.copies.read(name, string(text))
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -122,7 +126,7 @@ func (h *house) function(set *token.FileSet, pkg string, d *ast.FuncDecl) {
 		h.kind(pkg, of).methods++
 		name = of + "." + name
 	default:
-		h.export(pkg, name)
+		h.export(pkg, name, "function")
 		if p := d.Type.Params.List; len(p) > 0 {
 			if of := typeName(p[0].Type); of != "" && !strings.Contains(of, ".") && !universe(of) {
 				k := h.kind(pkg, of)
@@ -133,16 +137,22 @@ func (h *house) function(set *token.FileSet, pkg string, d *ast.FuncDecl) {
 	h.functions[pkg+"."+name] = set.Position(d.End()).Line - set.Position(d.Pos()).Line + 1
 }
 
-// declare a type.
+// declare a type, or values.
 func (h *house) declare(pkg string, s ast.Spec) {
-	if s, is := s.(*ast.TypeSpec); is {
+	switch s := s.(type) {
+	case *ast.TypeSpec:
 		h.kind(pkg, s.Name.Name)
+		h.export(pkg, s.Name.Name, "type")
+	case *ast.ValueSpec:
+		for _, name := range s.Names {
+			h.export(pkg, name.Name, "value")
+		}
 	}
 }
 
-func (h *house) export(pkg, name string) {
+func (h *house) export(pkg, name, what string) {
 	if ast.IsExported(name) && strings.HasPrefix(pkg, "internal/") {
-		h.exported[pkg+"."+name] = true
+		h.exported[pkg+"."+name] = what
 	}
 }
 
@@ -155,8 +165,8 @@ func (h *house) kind(pkg, name string) *kind {
 	return k
 }
 
-// names that a file takes from other packages of the module.
-func (h *house) names(f *ast.File) {
+// names that a file takes from other packages of the module, and from its own.
+func (h *house) names(f *ast.File, pkg string, test bool) {
 	const module = "github.com/tidewaiter/tidewaiter/"
 	packages := map[string]string{}
 	for _, i := range f.Imports {
@@ -170,10 +180,25 @@ func (h *house) names(f *ast.File) {
 		}
 		packages[name] = strings.TrimPrefix(path, module)
 	}
+	declared := map[*ast.Ident]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {
-		if s, is := n.(*ast.SelectorExpr); is {
-			if x, is := s.X.(*ast.Ident); is && packages[x.Name] != "" {
-				h.uses[packages[x.Name]+"."+s.Sel.Name] = true
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, is := n.X.(*ast.Ident); is && packages[x.Name] != "" {
+				h.uses[packages[x.Name]+"."+n.Sel.Name] = true
+				h.called[packages[x.Name]+"."+n.Sel.Name] = h.called[packages[x.Name]+"."+n.Sel.Name] || !test
+			}
+		case *ast.FuncDecl:
+			declared[n.Name] = true
+		case *ast.TypeSpec:
+			declared[n.Name] = true
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				declared[name] = true
+			}
+		case *ast.Ident:
+			if !test && !declared[n] {
+				h.called[pkg+"."+n.Name] = true
 			}
 		}
 		return true
@@ -208,7 +233,7 @@ var basic = []string{
 
 // print the page.
 func (h *house) print(w io.Writer, most int) {
-	var kinds, beside, alone []figure
+	var kinds, beside, alone, dead []figure
 	for name, k := range h.kinds {
 		kinds = append(kinds, figure{name, k.methods + len(k.beside), fmt.Sprintf("%d methods, %d functions", k.methods, len(k.beside))})
 		if len(k.beside) > 0 && k.methods > 0 {
@@ -216,8 +241,11 @@ func (h *house) print(w io.Writer, most int) {
 			beside = append(beside, figure{name, len(k.beside), strings.Join(k.beside[:min(len(k.beside), 8)], " ")})
 		}
 	}
-	for name := range h.exported {
-		if !h.uses[name] {
+	for name, what := range h.exported {
+		switch {
+		case !h.called[name] && !strings.HasPrefix(name, "internal/testkit/"):
+			dead = append(dead, figure{name: name})
+		case !h.uses[name] && what == "function":
 			alone = append(alone, figure{name: name})
 		}
 	}
@@ -236,7 +264,9 @@ func (h *house) print(w io.Writer, most int) {
 	table(w, most, "functions by lines", rows(h.functions))
 	table(w, most, "types by methods, and functions of their package that take them first", kinds)
 	table(w, most, "functions that take what could be their receiver", beside)
+	table(w, most, fmt.Sprintf("lines that stand in two places, %d or more in a row", run), h.copies.figures())
 	table(w, len(alone), "functions below internal that are exported, and named by no other package", alone)
+	table(w, len(dead), "what is exported below internal, and named by nobody but tests", dead)
 }
 
 func rows(counts map[string]int) (list []figure) {

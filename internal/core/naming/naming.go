@@ -49,9 +49,6 @@ func Inquiry(feature, id string) string { return Volume(feature, "view-"+id) }
 // NetworkPolicy is the name of the NetworkPolicy of a Feature's pods.
 func NetworkPolicy(feature string) string { return fit(Prefix + feature) }
 
-// Branch is the branch that a Feature delivers to unless it says otherwise.
-func Branch(feature string) string { return "tidewaiter/" + feature }
-
 func numbered(feature string, n int64) string {
 	return fit(feature + "-" + strconv.FormatInt(n, 10))
 }

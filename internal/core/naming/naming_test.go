@@ -20,7 +20,6 @@ func TestNames(t *testing.T) {
 		"a workspace":       {Volume("add-login", "workspace"), "twf-add-login-workspace"},
 		"a home":            {Volume("add-login", "home"), "twf-add-login-home"},
 		"a network policy":  {NetworkPolicy("add-login"), "twf-add-login"},
-		"a branch":          {Branch("add-login"), "tidewaiter/add-login"},
 		"one that is cut":   {Job(strings.Repeat("x", MaxFeature), math.MaxInt64), "twf-" + strings.Repeat("x", 48) + "-c14d1e1f8d"},
 		"cut at a hyphen":   {Job(strings.Repeat("x", 47)+"-yyyy", math.MaxInt64), "twf-" + strings.Repeat("x", 47) + "-38dc2dacf0"},
 		"as long as it may": {Job(strings.Repeat("x", MaxFeature), 999_999), "twf-" + strings.Repeat("x", MaxFeature) + "-999999"},

@@ -206,8 +206,8 @@ func Bounds(f *v1alpha1.Feature, effective policy.Effective) string {
 	return notice.Bounds(Plan(f), effective, f.Spec.Agent.Role, locks)
 }
 
-// Branch that a Feature delivers.
-func Branch(f *v1alpha1.Feature) string {
+// branch that a Feature delivers.
+func branch(f *v1alpha1.Feature) string {
 	if f.Spec.Delivery != nil && f.Spec.Delivery.Branch != "" {
 		return f.Spec.Delivery.Branch
 	}
@@ -216,7 +216,7 @@ func Branch(f *v1alpha1.Feature) string {
 
 // Use is what a Feature uses outside of its pod.
 func Use(f *v1alpha1.Feature) bounds.Use {
-	u := bounds.Use{Repository: f.Spec.Repository.URL, Branch: Branch(f)}
+	u := bounds.Use{Repository: f.Spec.Repository.URL, Branch: branch(f)}
 	if d := f.Spec.Delivery; d != nil && !ptr.Deref(d.Push, true) {
 		u.Branch = ""
 	}
@@ -225,9 +225,9 @@ func Use(f *v1alpha1.Feature) bounds.Use {
 
 func delivery(f *v1alpha1.Feature, effective policy.Effective, prompt string) protocol.Delivery {
 	d := protocol.Delivery{
-		Branch: Branch(f), Push: true,
+		Branch: branch(f), Push: true,
 		AuthorName: defaultAuthor, AuthorEmail: defaultAuthorEmail,
-		Subject: subject(prompt, f.Name), RequireApproval: RequiresApproval(f, effective),
+		Subject: subject(prompt, f.Name), RequireApproval: requiresApproval(f, effective),
 	}
 	if spec := f.Spec.Delivery; spec != nil {
 		d.Push = ptr.Deref(spec.Push, true)

@@ -31,7 +31,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Suspend:     f.Spec.Suspend,
 		SuspendedBy: strings.Join(plain.CutList(effective.SuspendedBy, 8), ", "),
 		Retries:     int(ptr.Deref(f.Spec.Retries, defaultRetries)),
-		Branch:      Branch(f),
+		Branch:      branch(f),
 		Ephemeral:   Ephemeral(f),
 		NotActedOn:  notActedOn(f),
 		Budget:      effective.Budgets.Any(),
@@ -49,7 +49,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	if f.Spec.TTLAfterFinished != nil {
 		s.TTLAfterFinished = &f.Spec.TTLAfterFinished.Duration
 	}
-	s.RequireApproval = RequiresApproval(f, effective)
+	s.RequireApproval = requiresApproval(f, effective)
 	if effective.Approval == policy.ApprovalRequired {
 		s.ApprovalBy = effective.Origins["delivery.approval"]
 	}
@@ -66,8 +66,8 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	return s
 }
 
-// RequiresApproval reports whether a person must approve the delivery: because the Feature says so, or a policy.
-func RequiresApproval(f *v1alpha1.Feature, effective policy.Effective) bool {
+// requiresApproval reports whether a person must approve the delivery: because the Feature says so, or a policy.
+func requiresApproval(f *v1alpha1.Feature, effective policy.Effective) bool {
 	d := f.Spec.Delivery
 	return effective.Approval == policy.ApprovalRequired || d != nil && d.Approval == v1alpha1.ApprovalRequired
 }

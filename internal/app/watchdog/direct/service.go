@@ -46,8 +46,8 @@ func (s *Service) Follow(o protocol.Orders) {
 	s.note(s.now().Follow())
 }
 
-// AnswerID is the id of the answer to a question. No directive of a person has a slash in its id.
-func AnswerID(question string) string { return "answer/" + question }
+// answerID is the id of the answer to a question. No directive of a person has a slash in its id.
+func answerID(question string) string { return "answer/" + question }
 
 // answers to questions that the agent has asked.
 func answers(o protocol.Orders, asked map[string]string) (list []protocol.Directive) {
@@ -57,7 +57,7 @@ func answers(o protocol.Orders, asked map[string]string) (list []protocol.Direct
 			continue
 		}
 		list = append(list, protocol.Directive{
-			ID: AnswerID(a.Question), Source: protocol.SourcePerson, Inform: true,
+			ID: answerID(a.Question), Source: protocol.SourcePerson, Inform: true,
 			Description: fmt.Sprintf("The answer to your question %s (%q) is: %s", a.Question, question, a.Text),
 		})
 	}

@@ -97,10 +97,10 @@ func TestAnswers(t *testing.T) {
 	s := m.service()
 	s.Follow(protocol.Orders{Answers: []protocol.Answer{{Question: "q1", Text: "Blue."}, {Question: "q2", Text: "Who asked?"}}})
 	open := s.Open()
-	if len(open) != 1 || open[0].ID != AnswerID("q1") || !open[0].Inform || !strings.Contains(open[0].Description, "Blue.") || !strings.Contains(open[0].Description, "Which colour?") {
+	if len(open) != 1 || open[0].ID != answerID("q1") || !open[0].Inform || !strings.Contains(open[0].Description, "Blue.") || !strings.Contains(open[0].Description, "Which colour?") {
 		t.Fatalf("open %+v", open)
 	}
-	s.Learn(directives.News{Told: []string{AnswerID("q1")}, How: "told"})
+	s.Learn(directives.News{Told: []string{answerID("q1")}, How: "told"})
 	if got := s.Status(); len(got) != 1 || got[0].State != protocol.DirectiveAddressed || len(s.Open()) != 0 {
 		t.Errorf("%+v", got)
 	}

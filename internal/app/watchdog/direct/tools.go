@@ -25,5 +25,5 @@ func (s *Service) Settle(w directives.Word) error {
 
 // Answered says that the agent got the answer to a question by asking for it.
 func (s *Service) Answered(question string) {
-	s.Learn(directives.News{Told: []string{AnswerID(question)}, How: "the agent has asked for it"})
+	s.Learn(directives.News{Told: []string{answerID(question)}, How: "the agent has asked for it"})
 }
