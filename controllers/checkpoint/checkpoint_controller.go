@@ -112,7 +112,7 @@ func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
 		return fmt.Errorf("list Checkpoints: %w", err)
 	}
 	byName, named := map[string]*v1alpha1.Checkpoint{}, namedCheckpoints(s.feature)
-	var records []retention.Record
+	var records []retention.Checkpoint
 	for i := range list.Items {
 		c := &list.Items[i]
 		if c.Spec.FeatureUID == string(s.feature.UID) && c.DeletionTimestamp == nil {

@@ -12,9 +12,9 @@ import (
 
 // record is what retention needs of a Checkpoint. An unsettled one counts as no verdict, as everywhere: what was judged
 // may never have been there.
-func record(c *v1alpha1.Checkpoint, named names) retention.Record {
+func record(c *v1alpha1.Checkpoint, named names) retention.Checkpoint {
 	settled := c.Spec.Capture.Settled
-	return retention.Record{
+	return retention.Checkpoint{
 		Name: c.Name, Sequence: c.Spec.Sequence,
 		Valid:    settled && c.Spec.Verdict == v1alpha1.VerdictValid,
 		Invalid:  settled && c.Spec.Verdict == v1alpha1.VerdictInvalid,

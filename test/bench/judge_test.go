@@ -42,9 +42,9 @@ func judging(t *testing.T, s scale, b *board.Board) {
 		}
 		// As in a watchdog: what was captured a moment ago is in memory, as far as it is kept, and the expressions that find
 		// secrets are compiled once in a process. What contents are is not known.
-		var process judge.Memory
+		var process judge.Cache
 		known := in
-		known.Memory = process.Beside()
+		known.Cache = process.Beside()
 		p.judge(known)
 		ids := oldSides(in.Changes)
 		others := p.repo.MoreObjects() // which has nothing in memory
@@ -56,7 +56,7 @@ func judging(t *testing.T, s scale, b *board.Board) {
 			began = time.Now()
 			p.contentsFrom(others, ids, 1<<20, func(int, []byte, bool) {})
 			read = append(read, time.Since(began))
-			in.Memory = process.Beside()
+			in.Cache = process.Beside()
 			began = time.Now()
 			p.judge(in)
 			judged = append(judged, time.Since(began))

@@ -100,7 +100,7 @@ func TestAgentThatIsNotSteered(t *testing.T) {
 // is not taken for done, and costs an attempt.
 func TestAgentThatEndsItsLoop(t *testing.T) {
 	t.Parallel()
-	p, about := newPlace(t, 5*time.Minute), "whirls"
+	p, about := newPlace(t, 8*time.Minute), "whirls" // on a busy machine this client takes minutes to end
 	// On a busy machine this client loses a part of what a command says, so that one of the four results before its end may be another one.
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "early"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{Loop: ptr.To[int32](2)}},

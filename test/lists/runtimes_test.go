@@ -14,7 +14,7 @@ import (
 )
 
 // runtimesThat are so, by their names.
-func runtimesThat(are func(runtimes.Record) bool) (names []string) {
+func runtimesThat(are func(runtimes.Runtime) bool) (names []string) {
 	for _, r := range runtimes.All() {
 		if are(r) {
 			names = append(names, r.Name)
@@ -26,14 +26,14 @@ func runtimesThat(are func(runtimes.Record) bool) (names []string) {
 // TestRuntimes: core/runtimes has a record of each runtime, and everything else that knows them by their names has them all.
 func TestRuntimes(t *testing.T) {
 	var (
-		all     = runtimesThat(func(runtimes.Record) bool { return true })
-		builtIn = runtimesThat(func(r runtimes.Record) bool { return r.Name != "command" })
-		imaged  = runtimesThat(func(r runtimes.Record) bool { return !r.Included })
+		all     = runtimesThat(func(runtimes.Runtime) bool { return true })
+		builtIn = runtimesThat(func(r runtimes.Runtime) bool { return r.Name != "command" })
+		imaged  = runtimesThat(func(r runtimes.Runtime) bool { return !r.Included })
 		// clients are the programs of others, for which there is an image.
-		clients  = runtimesThat(func(r runtimes.Record) bool { return r.Name != "command" && !r.Included })
-		sessions = runtimesThat(func(r runtimes.Record) bool { return r.Sessions })
-		titles   = runtimesThat(func(r runtimes.Record) bool { return sidecalls.Of(r.Name).Any() })
-		compact  = runtimesThat(func(r runtimes.Record) bool { return r.Compaction() != anomaly.Compaction{} })
+		clients  = runtimesThat(func(r runtimes.Runtime) bool { return r.Name != "command" && !r.Included })
+		sessions = runtimesThat(func(r runtimes.Runtime) bool { return r.Sessions })
+		titles   = runtimesThat(func(r runtimes.Runtime) bool { return sidecalls.Of(r.Name).Any() })
+		compact  = runtimesThat(func(r runtimes.Runtime) bool { return r.Compaction() != anomaly.Compaction{} })
 	)
 	const quoted, word = "`([a-z-]+)`", `([a-z]+(?:-[a-z]+)*)`
 	for _, l := range []list{
@@ -93,7 +93,7 @@ func TestRunsOfRuntimes(t *testing.T) {
 		}
 		found = append(found, name)
 	}
-	compare(t, "test/eval, clients, and the exceptions of this test", found, runtimesThat(func(r runtimes.Record) bool { return r.Dialect != "" }))
+	compare(t, "test/eval, clients, and the exceptions of this test", found, runtimesThat(func(r runtimes.Runtime) bool { return r.Dialect != "" }))
 }
 
 func without(list []string, name string) (rest []string) {

@@ -70,7 +70,7 @@ func newMetrics(registry prometheus.Registerer) (*instruments, error) {
 	return m, nil
 }
 
-func (m *instruments) connection(r egressproxy.Record) {
+func (m *instruments) connection(r egressproxy.Outcome) {
 	list := string(r.List)
 	m.connections.WithLabelValues(list, r.Reason).Inc()
 	m.connectionBytes.WithLabelValues(list, "sent").Add(float64(r.Sent))
@@ -80,7 +80,7 @@ func (m *instruments) connection(r egressproxy.Record) {
 	}
 }
 
-func (m *instruments) call(r modelserver.Record) {
+func (m *instruments) call(r modelserver.Outcome) {
 	m.calls.WithLabelValues(r.Backend, r.Reason, fmt.Sprint(r.Status)).Inc()
 	m.callBytes.WithLabelValues(r.Backend, "sent").Add(float64(r.Sent))
 	m.callBytes.WithLabelValues(r.Backend, "received").Add(float64(r.Received))

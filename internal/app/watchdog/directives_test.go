@@ -159,7 +159,7 @@ func TestADirectiveReachesTheModel(t *testing.T) {
 
 func reachTheModel(t *testing.T, sessions bool) {
 	w := newWorld(t, "", seldom, func(o *protocol.Orders) { o.Agent.Runtime = "scholar" })
-	w.runtimes = []runtimes.Record{{Name: "scholar", Available: true, Interactive: true, Sessions: sessions, Adapter: scholar{}}}
+	w.runtimes = []runtimes.Runtime{{Name: "scholar", Available: true, Interactive: true, Sessions: sessions, Adapter: scholar{}}}
 	model := &confidant{answer: "Well."}
 	run, _ := w.withModels(model, nil)
 	k := &talk{w: w, model: model}

@@ -95,7 +95,7 @@ func TestATokenOfAConversationStaysInTheVolume(t *testing.T) {
 	t.Run("a directive", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, "", seldom, func(o *protocol.Orders) { o.Agent.Runtime = "scholar" })
-		w.runtimes = []runtimes.Record{{Name: "scholar", Available: true, Interactive: true, Sessions: true, Adapter: scholar{}}}
+		w.runtimes = []runtimes.Runtime{{Name: "scholar", Available: true, Interactive: true, Sessions: true, Adapter: scholar{}}}
 		model := &confidant{answer: "Well."}
 		run, _ := w.withModels(model, nil)
 		k := &talk{w: w, model: model}

@@ -150,7 +150,7 @@ func climbing(t *testing.T, rung policy.Rung, until string, changes ...func(*pro
 		o.Agent.Runtime, o.Agent.Command = "monk", []string{os.Args[0]}
 		o.Agent.Env = append(o.Agent.Env, looperEnv+"=1")
 	}}, changes...)...)
-	w.runtimes = []runtimes.Record{monastery}
+	w.runtimes = []runtimes.Runtime{monastery}
 	model := &oracle{until: until}
 	w.serveGateway(model)
 	return w, model

@@ -71,7 +71,7 @@ type Options struct {
 	FoldAbove  int64
 	PruneAbove int64
 	// Runtimes that agents run in: those of this version, but in tests.
-	Runtimes []runtimes.Record
+	Runtimes []runtimes.Runtime
 	// Now is the clock.
 	Now func() time.Time
 	// Log takes what happens.
@@ -91,13 +91,13 @@ func (o Options) adapter(runtime string) runtimes.Adapter {
 }
 
 // sessions says whether the agents of a runtime can be started again in their session.
-func sessions(known []runtimes.Record, runtime string) bool {
-	return slices.ContainsFunc(known, func(r runtimes.Record) bool { return r.Name == runtime && r.Sessions })
+func sessions(known []runtimes.Runtime, runtime string) bool {
+	return slices.ContainsFunc(known, func(r runtimes.Runtime) bool { return r.Name == runtime && r.Sessions })
 }
 
 // compaction is where the client of a runtime makes room in its context by itself; zero for one that is not known.
-func compaction(known []runtimes.Record, runtime string) anomaly.Compaction {
-	if i := slices.IndexFunc(known, func(r runtimes.Record) bool { return r.Name == runtime }); i >= 0 {
+func compaction(known []runtimes.Runtime, runtime string) anomaly.Compaction {
+	if i := slices.IndexFunc(known, func(r runtimes.Runtime) bool { return r.Name == runtime }); i >= 0 {
 		return known[i].Compaction()
 	}
 	return anomaly.Compaction{}

@@ -32,7 +32,7 @@ func (abacus) Pause(string, time.Duration) (ask, resume any) { return nil, nil }
 func TestARuntimeIsAnAdapter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", seldom, shadow, func(o *protocol.Orders) { o.Agent.Runtime = "abacus" })
-	w.runtimes = []runtimes.Record{{Name: "abacus", Available: true, Interactive: true, Adapter: abacus{}}}
+	w.runtimes = []runtimes.Runtime{{Name: "abacus", Available: true, Interactive: true, Adapter: abacus{}}}
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo '{"type":"capabilities","pause_resume":true}' >&$TIDEWAITER_REPLY_FD
 			echo evil > web/legacy/evil.html; ` + w.signalled("written") + untilTold + `echo "$BEADS $(cat "$HOME/rods") $ROOM $HOME $TIDEWAITER_TASK" > web/good.html`
@@ -73,12 +73,12 @@ func (monk) Launch(t runtimes.Task) runtimes.Launch {
 // newMonastery has an agent with a session, which runs a script.
 func newMonastery(t *testing.T, script string, change ...func(*protocol.Orders)) *world {
 	w := newWorld(t, script, append([]func(*protocol.Orders){seldom, func(o *protocol.Orders) { o.Agent.Runtime = "monk" }}, change...)...)
-	w.runtimes = []runtimes.Record{monastery}
+	w.runtimes = []runtimes.Runtime{monastery}
 	return w
 }
 
 // monastery is the record of that runtime.
-var monastery = runtimes.Record{Name: "monk", Available: true, Interactive: true, Sessions: true, Adapter: monk{}}
+var monastery = runtimes.Runtime{Name: "monk", Available: true, Interactive: true, Sessions: true, Adapter: monk{}}
 
 // correctedScript breaks a rule. When it is told, it breaks the rule at another path; when it is told again, it fixes that.
 const correctedScript = `if [ "$CORRECTION" ]; then echo "$CORRECTION" >> "$HOME/told"; else echo good > web/good.html; echo evil > web/legacy/evil.html; exit 0; fi

@@ -52,7 +52,7 @@ func listenForAgent(a *attempt, recorder steer.Recorder, directives *direct.Serv
 	s.modelsURL = modelproxy.URL(s.models)
 	o := a.options
 	s.steering = steer.New(steer.Options{
-		Terms: a.terms, Cache: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Directives: directives, Told: a.told, Acknowledged: a.acknowledged, Now: o.Now, Log: o.Log,
+		Terms: a.terms, Cache: trusted.NewConversationCache(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Directives: directives, Told: a.told, Acknowledged: a.acknowledged, Now: o.Now, Log: o.Log,
 	})
 	s.calls = newCalls(a.journal, o.Now, o.Log)
 	if s.proxy, err = modelproxy.New(modelproxy.Options{

@@ -23,7 +23,7 @@ func newTalk(t *testing.T, probe func(string) error, change ...func(*protocol.Or
 	w := newWorld(t, "", append([]func(*protocol.Orders){seldom, func(o *protocol.Orders) {
 		o.Agent.Runtime, o.Policy.Anomalies.Ladder = "scholar", policy.RungObserve // it does nothing but wait to be told
 	}}, change...)...)
-	w.runtimes = []runtimes.Record{{Name: "scholar", Available: true, Interactive: true, Deterministic: true, Sessions: true, Adapter: scholar{}}}
+	w.runtimes = []runtimes.Runtime{{Name: "scholar", Available: true, Interactive: true, Deterministic: true, Sessions: true, Adapter: scholar{}}}
 	w.models = addresses.Free() // a watchdog that begins anew listens there again
 	model := &confidant{answer: "Well."}
 	run, _ := w.withModels(model, probe)
@@ -180,7 +180,7 @@ func TestWhatWentBackIsToldAfterACrash(t *testing.T) {
 func TestAnAgentWithToolsIsToldOfCheckpoints(t *testing.T) {
 	t.Parallel()
 	w := agentByHand(t, func(o *protocol.Orders) { o.Agent.Runtime = "scholar" })
-	w.runtimes = []runtimes.Record{{Name: "scholar", Available: true, Deterministic: true, Adapter: scholar{}}}
+	w.runtimes = []runtimes.Runtime{{Name: "scholar", Available: true, Deterministic: true, Adapter: scholar{}}}
 	p := w.start(1, nil)
 	c := w.connect()
 	patch := map[string]any{"operation_id": "op1", "patch": newFile("web/a.html", "0")}

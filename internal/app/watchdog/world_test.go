@@ -95,7 +95,7 @@ type world struct {
 	// fold puts the journal's records into segments at every occasion.
 	fold bool
 	// runtimes that this world knows beside those of the version.
-	runtimes []runtimes.Record
+	runtimes []runtimes.Runtime
 	t        *testing.T
 	dir      string
 	intake   *fakeintake.Intake

@@ -40,7 +40,7 @@ func TestJudgeStops(t *testing.T) {
 	})
 	want := judgeAll(in)
 	for left := 0; ; left++ {
-		in.Memory = &Memory{}
+		in.Cache = &Cache{}
 		got, err := Judge(&calledOff{Context: t.Context(), left: left}, in)
 		if err == nil {
 			if diff := cmp.Diff(want, got); diff != "" || left < 10 {
@@ -61,7 +61,7 @@ func TestJudgeStops(t *testing.T) {
 func TestTooMuchWork(t *testing.T) {
 	const files = maxWork/secrets.Budget + 3
 	in := Input{Contents: contentsOf(map[string]string{otherID: hardText})}
-	memory := &Memory{facts: map[factsKey]facts{}}
+	memory := &Cache{facts: map[factsKey]facts{}}
 	for i := range files {
 		c := addFile(fmt.Sprintf("f%03d", i))
 		c.New.ID = otherID
@@ -70,7 +70,7 @@ func TestTooMuchWork(t *testing.T) {
 			memory.facts[factsKey{c.Path, c.Old, c.New}] = facts{hard: tooHard, work: secrets.Budget}
 		}
 	}
-	in.Memory = memory
+	in.Cache = memory
 	in = sound(in)
 	count := func(j Judgement) map[string]int {
 		messages := map[string]int{}

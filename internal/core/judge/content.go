@@ -53,9 +53,9 @@ type factsKey struct {
 	old, now Entry
 }
 
-// Memory keeps what contents were found to be and what checks were compiled to, from one judgement to the next, so that
+// Cache keeps what contents were found to be and what checks were compiled to, from one judgement to the next, so that
 // a changed file is read once and not at each checkpoint. It changes no judgement. It is not for several goroutines.
-type Memory struct {
+type Cache struct {
 	facts  map[factsKey]facts
 	checks map[string]compiled
 	// scanner for secrets; it keeps the regular expressions that were needed.
@@ -65,19 +65,19 @@ type Memory struct {
 }
 
 // Last gives how many changes of the last judgement were known from the one before, and how many had to be looked at.
-func (m *Memory) Last() (known, fresh int64) { return m.known, m.fresh }
+func (m *Cache) Last() (known, fresh int64) { return m.known, m.fresh }
 
 // Beside gives an empty memory for another set of changes. It shares with this one what takes long to make and does not
 // depend on changes: the scanner and the compiled checks. Neither may be used while the other is.
-func (m *Memory) Beside() *Memory {
+func (m *Cache) Beside() *Cache {
 	if m.checks == nil {
 		m.checks = make(map[string]compiled)
 	}
-	return &Memory{scanner: m.secrets(), checks: m.checks}
+	return &Cache{scanner: m.secrets(), checks: m.checks}
 }
 
 // secrets is the scanner, made when it is needed first.
-func (m *Memory) secrets() *secrets.Scanner {
+func (m *Cache) secrets() *secrets.Scanner {
 	if m.scanner == nil {
 		m.scanner = secrets.New()
 	}
@@ -85,7 +85,7 @@ func (m *Memory) secrets() *secrets.Scanner {
 }
 
 // begin counts anew. There may be no memory.
-func (m *Memory) begin() {
+func (m *Cache) begin() {
 	if m != nil {
 		m.known, m.fresh = 0, 0
 	}
@@ -111,7 +111,7 @@ func (p *pair) take(s side, content []byte) {
 // look reads what changed and finds out the facts. What is remembered is not read again.
 func (v *view) look() {
 	v.facts = make([]facts, len(v.changes))
-	v.Memory.begin()
+	v.Cache.begin()
 	var ids []string
 	// sides says for each id which change and which side it is.
 	var sides []side
@@ -207,14 +207,14 @@ func (v *view) read(ids []string, sides []side, pairs []pair) {
 
 // remembered gives the facts of a change that was looked at before.
 func (v *view) remembered(c Change) (facts, bool) {
-	if v.Memory == nil {
+	if v.Cache == nil {
 		return facts{}, false
 	}
-	known, ok := v.Memory.facts[factsKey{c.Path, c.Old, c.New}]
+	known, ok := v.Cache.facts[factsKey{c.Path, c.Old, c.New}]
 	if ok {
-		v.Memory.known++
+		v.Cache.known++
 	} else {
-		v.Memory.fresh++
+		v.Cache.fresh++
 	}
 	return known, ok
 }
@@ -222,13 +222,13 @@ func (v *view) remembered(c Change) (facts, bool) {
 // remember keeps the facts of this judgement, and no others: a memory is no larger than one set of changes. What could
 // not be read is read again.
 func (v *view) remember() {
-	if v.Memory == nil {
+	if v.Cache == nil {
 		return
 	}
-	v.Memory.facts = make(map[factsKey]facts, len(v.changes))
+	v.Cache.facts = make(map[factsKey]facts, len(v.changes))
 	for i, c := range v.changes {
 		if v.facts[i].lasts() {
-			v.Memory.facts[factsKey{c.Path, c.Old, c.New}] = v.facts[i]
+			v.Cache.facts[factsKey{c.Path, c.Old, c.New}] = v.facts[i]
 		}
 	}
 }
@@ -283,10 +283,10 @@ const (
 
 // scanner for secrets.
 func (v *view) scanner() *secrets.Scanner {
-	if v.Memory == nil {
-		v.Memory = &Memory{}
+	if v.Cache == nil {
+		v.Cache = &Cache{}
 	}
-	return v.Memory.secrets()
+	return v.Cache.secrets()
 }
 
 // gitBinary says what git diff takes for binary: a NUL within the first 8000 bytes (xdiff-interface.c).

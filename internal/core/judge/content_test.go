@@ -29,7 +29,7 @@ func TestMemory(t *testing.T) {
 		c.Old.ID, c.New.ID = before, now
 		return c
 	}
-	var memory Memory
+	var memory Cache
 	steps := []struct {
 		changes     []Change
 		want        []string
@@ -42,9 +42,9 @@ func TestMemory(t *testing.T) {
 		{[]Change{file("a", "one", "two")}, []string{"one", "two"}, 0, 1}, // what is not in the changes any more is forgotten
 	}
 	for i, step := range steps {
-		in.Changes, in.Memory = step.changes, nil
+		in.Changes, in.Cache = step.changes, nil
 		want := judgeAll(in)
-		asked, in.Memory = nil, &memory
+		asked, in.Cache = nil, &memory
 		if diff := cmp.Diff(want, judgeAll(in)); diff != "" {
 			t.Errorf("step %d: memory changes the judgement (-without +with):\n%s", i, diff)
 		}
@@ -71,12 +71,12 @@ func TestMemoryBeside(t *testing.T) {
 		return compile(expression)
 	}
 	want := judgeAll(in)
-	var memory Memory
-	in.Memory = &memory
+	var memory Cache
+	in.Cache = &memory
 	judgeAll(in)
 	other := memory.Beside()
 	beside := in
-	beside.Memory, beside.Changes = other, in.Changes[:1]
+	beside.Cache, beside.Changes = other, in.Changes[:1]
 	judgeAll(beside)
 	if known, read := other.Last(); known != 0 || read != 1 {
 		t.Errorf("beside: %d known and %d looked at, want none and 1", known, read)

@@ -52,16 +52,16 @@ func FuzzJudge(f *testing.F) {
 	}
 	// Making these anew takes a hundred times as long as the rest.
 	scanner, compiledChecks := secrets.New(), make(map[string]compiled)
-	forgetful := func() *Memory { return &Memory{scanner: scanner, checks: compiledChecks} }
+	forgetful := func() *Cache { return &Cache{scanner: scanner, checks: compiledChecks} }
 	f.Fuzz(func(t *testing.T, path, other, target string, oldMode, newMode uint32, kind, found, pattern, content string) {
 		in := fuzzInput(path, other, target, oldMode, newMode, kind, found, pattern, content)
-		in.Memory = forgetful()
+		in.Cache = forgetful()
 		j := judgeAll(in)
 		checkJudgement(t, j)
 		if diff := cmp.Diff(j, judgeAll(in)); diff != "" {
 			t.Errorf("the second judgement differs:\n%s", diff)
 		}
-		in.Memory = forgetful()
+		in.Cache = forgetful()
 		shuffle := rand.New(rand.NewPCG(1, uint64(len(path))))
 		shuffle.Shuffle(len(in.Changes), func(a, b int) { in.Changes[a], in.Changes[b] = in.Changes[b], in.Changes[a] })
 		if diff := cmp.Diff(j, judgeAll(in)); diff != "" {

@@ -131,8 +131,8 @@ func (v *view) describe(i int, variables map[string]any) {
 
 // compiledCheck is the check's program, compiled once for all judgements that share a memory.
 func (v *view) compiledCheck(expression string) compiled {
-	if v.Memory != nil {
-		if c, ok := v.Memory.checks[expression]; ok {
+	if v.Cache != nil {
+		if c, ok := v.Cache.checks[expression]; ok {
 			return c
 		}
 	}
@@ -140,11 +140,11 @@ func (v *view) compiledCheck(expression string) compiled {
 	if v.Compile != nil {
 		c.program, c.err = v.Compile(expression)
 	}
-	if v.Memory != nil {
-		if v.Memory.checks == nil || len(v.Memory.checks) >= maxRemembered {
-			v.Memory.checks = make(map[string]compiled)
+	if v.Cache != nil {
+		if v.Cache.checks == nil || len(v.Cache.checks) >= maxRemembered {
+			v.Cache.checks = make(map[string]compiled)
 		}
-		v.Memory.checks[expression] = c
+		v.Cache.checks[expression] = c
 	}
 	return c
 }

@@ -53,7 +53,7 @@ func FuzzLinkTarget(f *testing.F) {
 	scanner := secrets.New()
 	f.Fuzz(func(t *testing.T, before, after string) {
 		in := sound(Input{
-			Changes: []Change{addLink("a/b", before+sampleToken+after)}, Memory: &Memory{scanner: scanner},
+			Changes: []Change{addLink("a/b", before+sampleToken+after)}, Cache: &Cache{scanner: scanner},
 			Policy: policy.Effective{Changes: policy.Changes{Symlinks: policy.Deny}},
 		})
 		j := judgeAll(in)

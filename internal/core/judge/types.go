@@ -113,8 +113,8 @@ type Input struct {
 	Contents Contents
 	// Compile compiles a check's expression; without it every check is violated.
 	Compile func(expression string) (Program, error)
-	// Memory of the judgements before; may be nil.
-	Memory *Memory
+	// Cache of the judgements before; may be nil.
+	Cache *Cache
 }
 
 // Lookup lists the names in directories of a tree, in any order; "" is the root. It is asked at most once in a judgement,

@@ -12,7 +12,7 @@ import (
 // Wanted is a lock that a Feature wants.
 type Wanted struct {
 	Contract string
-	State    State
+	State    Availability
 	// Holder who is in the way; zero where nobody is.
 	Holder Holder
 	// Before says that Holder only waits for it, and comes first.

@@ -76,24 +76,24 @@ func (l Lease) ttl() time.Duration {
 	return l.TTL
 }
 
-// State of a lock, for one who wants it.
-type State string
+// Availability of a lock, for one who wants it.
+type Availability string
 
 // States of locks.
 const (
 	// Free: nobody has it.
-	Free State = "Free"
+	Free Availability = "Free"
 	// Mine: who asks has it, perhaps since before it was noted anywhere.
-	Mine State = "Mine"
+	Mine Availability = "Mine"
 	// Busy: another has it.
-	Busy State = "Busy"
+	Busy Availability = "Busy"
 	// Expired: another had it and does not renew it any more.
-	Expired State = "Expired"
+	Expired Availability = "Expired"
 )
 
 // State of the lock for me. unchanged is for how long who asks has seen this version of the Lease: it has to be a whole TTL
 // by one clock, so that neither a wrong clock nor a manager that was away takes a lock from one who would renew it.
-func (l Lease) State(me Holder, unchanged time.Duration, now time.Time) State {
+func (l Lease) State(me Holder, unchanged time.Duration, now time.Time) Availability {
 	switch {
 	case l.Version == "" || l.Holder == Holder{}:
 		return Free

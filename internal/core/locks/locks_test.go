@@ -89,7 +89,7 @@ func TestState(t *testing.T) {
 	tests := map[string]struct {
 		lease     Lease
 		unchanged time.Duration
-		want      State
+		want      Availability
 		wantHeld  bool
 	}{
 		"no Lease":                              {want: Free},

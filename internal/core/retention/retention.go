@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Record is what the decision needs of a Checkpoint.
-type Record struct {
+// Checkpoint has what the decision needs of one.
+type Checkpoint struct {
 	// Name of the object.
 	Name string
 	// Sequence counts a Feature's checkpoints from 1.
@@ -27,16 +27,16 @@ type Record struct {
 // Surplus names the records to delete so that keep are left, in the order in which they should go: what tells least
 // goes first (neither invalid nor promoted), then what is oldest. What is named elsewhere always stays, and so do the newest
 // record, the newest valid one and the newest promoted one, which are about to be named.
-func Surplus(records []Record, keep int) []string {
+func Surplus(records []Checkpoint, keep int) []string {
 	surplus := len(records) - max(keep, 1)
 	if surplus <= 0 {
 		return nil
 	}
 	sorted := slices.Clone(records)
-	slices.SortFunc(sorted, func(a, b Record) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	slices.SortFunc(sorted, func(a, b Checkpoint) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	held := heldBack(sorted)
-	candidates := slices.DeleteFunc(sorted, func(r Record) bool { return held[r.Name] })
-	slices.SortStableFunc(candidates, func(a, b Record) int { return cmp.Compare(weight(a), weight(b)) })
+	candidates := slices.DeleteFunc(sorted, func(r Checkpoint) bool { return held[r.Name] })
+	slices.SortStableFunc(candidates, func(a, b Checkpoint) int { return cmp.Compare(weight(a), weight(b)) })
 	var names []string
 	for _, r := range candidates[:min(surplus, len(candidates))] {
 		names = append(names, r.Name)
@@ -45,17 +45,17 @@ func Surplus(records []Record, keep int) []string {
 }
 
 // heldBack are the names of records that never go, given all of them in order.
-func heldBack(sorted []Record) map[string]bool {
+func heldBack(sorted []Checkpoint) map[string]bool {
 	held := map[string]bool{}
 	for _, r := range sorted {
 		if r.Named {
 			held[r.Name] = true
 		}
 	}
-	for _, is := range []func(Record) bool{
-		func(Record) bool { return true },
-		func(r Record) bool { return r.Valid },
-		func(r Record) bool { return r.Promoted },
+	for _, is := range []func(Checkpoint) bool{
+		func(Checkpoint) bool { return true },
+		func(r Checkpoint) bool { return r.Valid },
+		func(r Checkpoint) bool { return r.Promoted },
 	} {
 		for _, r := range slices.Backward(sorted) {
 			if is(r) {
@@ -67,7 +67,7 @@ func heldBack(sorted []Record) map[string]bool {
 	return held
 }
 
-func weight(r Record) int {
+func weight(r Checkpoint) int {
 	if r.Invalid || r.Promoted {
 		return 1
 	}

@@ -37,8 +37,8 @@ func Shed(contents []Content, budget int64) []int64 {
 }
 
 // Left are the records that are left when Surplus was asked after each of them, given all of them in order.
-func Left(records []Record, keep int) []Record {
-	var left []Record
+func Left(records []Checkpoint, keep int) []Checkpoint {
+	var left []Checkpoint
 	for _, r := range records {
 		left = append(left, r)
 		gone := map[string]bool{}

@@ -29,7 +29,7 @@ func TestShed(t *testing.T) {
 
 func TestLeft(t *testing.T) {
 	var got []int64
-	for _, r := range Left([]Record{invalid(1), plain(2), promoted(3), plain(4), invalid(5), plain(6)}, 3) {
+	for _, r := range Left([]Checkpoint{invalid(1), plain(2), promoted(3), plain(4), invalid(5), plain(6)}, 3) {
 		got = append(got, r.Sequence)
 	}
 	if diff := cmp.Diff([]int64{3, 5, 6}, got); diff != "" {

@@ -20,7 +20,7 @@ type Choice struct {
 // Choose gives the mode that a runtime runs in when policy and Feature together ask for one. Interactive falls back to
 // Deterministic, which is the stricter of the two; Deterministic never falls back: an agent that cannot keep to it is
 // not let loose on the workspace instead.
-func Choose(asked string, r Record) Choice {
+func Choose(asked string, r Runtime) Choice {
 	switch {
 	case asked == policy.ModeDeterministic && r.Deterministic, asked == policy.ModeInteractive && r.Interactive:
 		return Choice{Mode: asked}

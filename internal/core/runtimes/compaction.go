@@ -22,4 +22,4 @@ var compactions = map[string]anomaly.Compaction{
 }
 
 // Compaction of the runtime's client.
-func (r Record) Compaction() anomaly.Compaction { return compactions[r.Name] }
+func (r Runtime) Compaction() anomaly.Compaction { return compactions[r.Name] }

@@ -30,8 +30,8 @@ const (
 	PauseNone Pause = "none"
 )
 
-// Record says what a runtime can do.
-type Record struct {
+// Runtime says what a runtime can do.
+type Runtime struct {
 	// Name as in spec.agent.runtime.
 	Name string
 	// Available in this version; a Feature with another runtime is not accepted.
@@ -59,8 +59,8 @@ type Record struct {
 }
 
 // All are the runtimes, the one that takes any image first. A new runtime is an entry here.
-func All() []Record {
-	return []Record{
+func All() []Runtime {
+	return []Runtime{
 		{
 			Name: "command", Available: true, Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseMessage, Adapter: command{},
 			Doc: "Any image with a command. In Deterministic mode the command is an MCP client: it finds the tools at `TIDEWAITER_MCP_URL`.",
@@ -98,11 +98,11 @@ func All() []Record {
 }
 
 // Find gives the record of a runtime; false where there is none of that name.
-func Find(name string) (Record, bool) {
+func Find(name string) (Runtime, bool) {
 	for _, r := range All() {
 		if r.Name == name {
 			return r, true
 		}
 	}
-	return Record{}, false
+	return Runtime{}, false
 }

@@ -15,12 +15,12 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	both := runtimes.Record{Name: "both", Interactive: true, Deterministic: true}
-	worker := runtimes.Record{Name: "worker", Deterministic: true}
-	free := runtimes.Record{Name: "free", Interactive: true}
+	both := runtimes.Runtime{Name: "both", Interactive: true, Deterministic: true}
+	worker := runtimes.Runtime{Name: "worker", Deterministic: true}
+	free := runtimes.Runtime{Name: "free", Interactive: true}
 	for name, tc := range map[string]struct {
 		asked  string
-		record runtimes.Record
+		record runtimes.Runtime
 		want   runtimes.Choice
 	}{
 		"interactive":                     {policy.ModeInteractive, both, runtimes.Choice{Mode: policy.ModeInteractive}},

@@ -30,7 +30,7 @@ func (d *decision) directed(turn conversation.Turn, at int) due {
 	given := d.f.Directives
 	note := s.Directed.Note(given.With(given.Learn(d.e.News)), s.Turns, at, !s.Stood)
 	s.Stood = s.Stood || note.Text == ""
-	return due{note.Text, func() { s.Directed, s.Stood = note.Memory, s.Stood || !note.Left }}
+	return due{note.Text, func() { s.Directed, s.Stood = note.Told, s.Stood || !note.Left }}
 }
 
 // reached says that the model has answered a request of the main thread with so many entries.

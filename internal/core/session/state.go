@@ -34,7 +34,7 @@ type State struct {
 	// Bared is the turn without tools that the agent may end with; nil where there was none, or the agent has gone on after it.
 	Bared *Bared `json:"bared,omitempty"`
 	// Directed is what the main thread was told of directives.
-	Directed directives.Memory `json:"directed,omitempty"`
+	Directed directives.Told `json:"directed,omitempty"`
 	// Stood: the main thread was told what people had said before it began, or before it was compacted.
 	Stood bool `json:"stood,omitempty"`
 	// Board has what the agent is to be told of its work, and what it was told.

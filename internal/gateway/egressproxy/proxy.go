@@ -59,8 +59,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Record is what became of one request; it is given to Options.Observe.
-type Record struct {
+// Outcome is what became of one request; it is given to Options.Observe.
+type Outcome struct {
 	// Feature as namespace/name; empty before it is known.
 	Feature string
 	// List that was asked for; empty before it is known.
@@ -104,7 +104,7 @@ type Options struct {
 	Now     func() time.Time
 	Logger  *slog.Logger
 	Limits  Limits
-	Observe func(Record)
+	Observe func(Outcome)
 	// Others answers what is not CONNECT; nil refuses it.
 	Others http.Handler
 }
@@ -121,7 +121,7 @@ func New(options Options) *Proxy {
 		options.Limits = DefaultLimits
 	}
 	if options.Observe == nil {
-		options.Observe = func(Record) {}
+		options.Observe = func(Outcome) {}
 	}
 	p := &Proxy{options: options, slots: map[egress.Field]*callers.Slots{}}
 	for _, list := range []egress.Field{egress.FieldGit, egress.FieldAgent} {
@@ -179,15 +179,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // request carries out a CONNECT. With an error nothing has been sent yet, and code is the status to answer with.
-func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Record, int, error) {
+func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Outcome, int, error) {
 	if r.Method != http.MethodConnect {
-		return Record{Reason: reasonNotConnect}, http.StatusMethodNotAllowed, errors.New("this is a CONNECT proxy: other methods are not served")
+		return Outcome{Reason: reasonNotConnect}, http.StatusMethodNotAllowed, errors.New("this is a CONNECT proxy: other methods are not served")
 	}
 	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
-		return Record{Reason: string(egress.ReasonBadTarget)}, http.StatusBadRequest, errors.New("a CONNECT request has no body")
+		return Outcome{Reason: string(egress.ReasonBadTarget)}, http.StatusBadRequest, errors.New("a CONNECT request has no body")
 	}
 	caller, list, reason, code, err := p.authenticate(r)
-	record := Record{Feature: caller.Feature, List: list, Reason: reason}
+	record := Outcome{Feature: caller.Feature, List: list, Reason: reason}
 	if err != nil {
 		return record, code, err
 	}
@@ -250,7 +250,7 @@ func proxyCredentials(r *http.Request) (user, password string) {
 }
 
 // refused gives the status of a decision against a target.
-func refused(record Record, err error) (Record, int, error) {
+func refused(record Outcome, err error) (Outcome, int, error) {
 	var refusal *egress.Refusal
 	if !errors.As(err, &refusal) {
 		return record, http.StatusInternalServerError, err
@@ -263,7 +263,7 @@ func refused(record Record, err error) (Record, int, error) {
 }
 
 // refuse answers with what is wrong, and says so in the log: it is where an operator learns which field to change.
-func (p *Proxy) refuse(w http.ResponseWriter, record Record, code int, err error) {
+func (p *Proxy) refuse(w http.ResponseWriter, record Outcome, code int, err error) {
 	message := err.Error()
 	p.options.Logger.Warn("Refused a connection", "feature", record.Feature, "list", record.List, "target", record.Target,
 		"reason", record.Reason, "code", code, "message", message)

@@ -29,7 +29,7 @@ func (p *Proxy) connect(ctx context.Context, target egress.Target, grant egress.
 	}
 	addresses, err := egress.Addresses(target, grant, field, resolved)
 	if err != nil {
-		record, code, err := refused(Record{}, err)
+		record, code, err := refused(Outcome{}, err)
 		return nil, record.Reason, code, err
 	}
 	var failed error
@@ -73,7 +73,7 @@ func gatewayStatus(ctx context.Context) int {
 
 // carry tells the client that it is connected, and copies bytes until both sides are done, if the TLS handshake asks for the
 // target.
-func (p *Proxy) carry(w http.ResponseWriter, record Record, target egress.Target, upstream net.Conn) (Record, int, error) {
+func (p *Proxy) carry(w http.ResponseWriter, record Outcome, target egress.Target, upstream net.Conn) (Outcome, int, error) {
 	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		record.Reason = reasonUnavailable

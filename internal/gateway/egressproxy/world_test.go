@@ -88,7 +88,7 @@ type world struct {
 	stop    context.CancelFunc
 	stopped chan error
 
-	records chan Record
+	records chan Outcome
 
 	mu      sync.Mutex
 	dialled []string
@@ -114,11 +114,11 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 
 func newWorld(t *testing.T, limits Limits, hosts ...policy.Host) *world {
 	t.Helper()
-	w := &world{T: t, lists: tokens{egress.FieldGit: hosts}, names: &names{answers: map[string][][]netip.Addr{}}, servers: map[string]string{}, ca: newAuthority(t), stopped: make(chan error, 1), records: make(chan Record, 1000)}
+	w := &world{T: t, lists: tokens{egress.FieldGit: hosts}, names: &names{answers: map[string][][]netip.Addr{}}, servers: map[string]string{}, ca: newAuthority(t), stopped: make(chan error, 1), records: make(chan Outcome, 1000)}
 	proxy := New(Options{
 		Authorizer: w.lists, Resolver: w.names, Dial: w.dial, Now: time.Now, Limits: limits,
 		Logger:  slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Observe: func(r Record) { w.records <- r },
+		Observe: func(r Outcome) { w.records <- r },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

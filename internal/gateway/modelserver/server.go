@@ -74,8 +74,8 @@ type Ledger interface {
 	Taken(ctx context.Context, b ledger.Budget) (used, reserved ledger.Amount, err error)
 }
 
-// Record is what became of one request; it is given to Options.Observe.
-type Record struct {
+// Outcome is what became of one request; it is given to Options.Observe.
+type Outcome struct {
 	Feature, Dialect, Backend, Model string
 	// Role that asked.
 	Role string
@@ -137,7 +137,7 @@ type Options struct {
 	Now     func() time.Time
 	Logger  *slog.Logger
 	Limits  Limits
-	Observe func(Record)
+	Observe func(Outcome)
 	// Avoided is told when calls begin to be kept away from a backend, and when they are let through again. It must not wait.
 	Avoided func(backend string, avoided bool)
 }
@@ -159,7 +159,7 @@ func New(o Options) *Server {
 	l.Pause, l.Alive, l.Wait = cmp.Or(l.Pause, d.Pause), cmp.Or(l.Alive, d.Alive), cmp.Or(l.Wait, d.Wait)
 	l.Stall, l.Unread = cmp.Or(l.Stall, d.Stall), cmp.Or(l.Unread, d.Unread)
 	if o.Observe == nil {
-		o.Observe = func(Record) {}
+		o.Observe = func(Outcome) {}
 	}
 	if o.Avoided == nil {
 		o.Avoided = func(string, bool) {}
@@ -189,7 +189,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
 		return
 	}
-	c := &call{server: s, dialect: d, endpoint: e, w: w, r: r, began: s.options.Now(), record: Record{Dialect: d.Name}, reply: reply{w: w, patience: s.options.Limits.Unread}}
+	c := &call{server: s, dialect: d, endpoint: e, w: w, r: r, began: s.options.Now(), record: Outcome{Dialect: d.Name}, reply: reply{w: w, patience: s.options.Limits.Unread}}
 	c.reply.begin()
 	defer func() {
 		c.record.Duration = s.options.Now().Sub(c.began)
@@ -229,7 +229,7 @@ type call struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	began    time.Time
-	record   Record
+	record   Outcome
 	caller   Caller
 	allows   dialect.Allowed // what the policy lets it ask of a provider
 	request  dialect.Request

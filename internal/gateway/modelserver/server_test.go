@@ -57,7 +57,7 @@ type world struct {
 	skipped atomic.Int64
 
 	mu      sync.Mutex
-	records []modelserver.Record
+	records []modelserver.Outcome
 	avoided []string
 	turns   []ledger.Interaction
 	refused []ledger.Interaction
@@ -181,14 +181,14 @@ func roomy() modelserver.Limits {
 	return limits
 }
 
-func (w *world) observe(r modelserver.Record) {
+func (w *world) observe(r modelserver.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.records = append(w.records, r)
 }
 
 // last is what was observed of the last call, once there are n.
-func (w *world) last(n int) modelserver.Record {
+func (w *world) last(n int) modelserver.Outcome {
 	w.t.Helper()
 	for range 1000 {
 		w.mu.Lock()
@@ -200,7 +200,7 @@ func (w *world) last(n int) modelserver.Record {
 		time.Sleep(5 * time.Millisecond)
 	}
 	w.t.Fatalf("%d calls were not observed", n)
-	return modelserver.Record{}
+	return modelserver.Outcome{}
 }
 
 // Authorize implements models.Authorizer: the token names the Feature.

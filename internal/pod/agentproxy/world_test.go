@@ -39,7 +39,7 @@ type world struct {
 	pool             *x509.CertPool
 	// registry is where the host really listens.
 	registry string
-	records  chan egressproxy.Record
+	records  chan egressproxy.Outcome
 	// local are the addresses of the watchdog's own servers.
 	local []string
 	stop  context.CancelFunc
@@ -72,7 +72,7 @@ func newWorld(t *testing.T, registry http.Handler) *world {
 	dir := t.TempDir()
 	w := &world{
 		T: t, token: filepath.Join(dir, "token"), ca: filepath.Join(dir, "ca.crt"), certificate: server.TLS.Certificates[0], pool: x509.NewCertPool(),
-		registry: server.Listener.Addr().String(), records: make(chan egressproxy.Record, 1000), log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		registry: server.Listener.Addr().String(), records: make(chan egressproxy.Outcome, 1000), log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	w.pool.AddCert(server.Certificate())
 	w.write(w.token, "the.pods.token\n")
@@ -94,7 +94,7 @@ func (w *world) startGateway(address string) (end func()) {
 	w.Helper()
 	dialer := net.Dialer{}
 	proxy := egressproxy.New(egressproxy.Options{
-		Authorizer: w, Resolver: w, Now: time.Now, Logger: w.log, Observe: func(r egressproxy.Record) { w.records <- r },
+		Authorizer: w, Resolver: w, Now: time.Now, Logger: w.log, Observe: func(r egressproxy.Outcome) { w.records <- r },
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, w.registry)
 		},

@@ -50,7 +50,7 @@ type Event struct {
 // answer, for the connection to break (ErrLost) or for its context.
 type Runner struct {
 	path   string
-	memory Memory
+	memory NonceStore
 	// nonce of the runner's session, empty before a runner has taken it; serve's own.
 	nonce  string
 	events *queue
@@ -64,9 +64,9 @@ type Runner struct {
 	closeOne sync.Once
 }
 
-// Memory keeps the nonce of the session with the runner where the agent cannot read it, so that a watchdog that is started
+// NonceStore keeps the nonce of the session with the runner where the agent cannot read it, so that a watchdog that is started
 // again knows its runner.
-type Memory interface {
+type NonceStore interface {
 	// Nonce that was kept; empty before the first.
 	Nonce() (string, error)
 	// Keep is durable when it returns.
@@ -77,7 +77,7 @@ type Memory interface {
 // the socket is there. The first event is Connected.
 //
 // The first runner of all is taken at its word: no agent has been started. From then on only that runner is.
-func Listen(path string, memory Memory) (*Runner, error) {
+func Listen(path string, memory NonceStore) (*Runner, error) {
 	nonce, err := memory.Nonce()
 	if err != nil {
 		return nil, fmt.Errorf("recall the session with the runner: %w", err)

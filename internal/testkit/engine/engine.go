@@ -145,7 +145,7 @@ func judgeSnapshot(ctx context.Context, repo *git.Repository, e *workspace.Engin
 	}
 	var failed error
 	j, err := judge.Judge(ctx, judge.Input{
-		Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Policy: policy.Merge(policy.Sources{}), Memory: &judge.Memory{},
+		Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Policy: policy.Merge(policy.Sources{}), Cache: &judge.Cache{},
 		Names: Lookup(now), BaseNames: Lookup(base), Compile: checks.Compile,
 		Contents: func(hexIDs []string, limit int64, visit func(int, []byte, bool)) {
 			ids := make([]objects.ID, len(hexIDs))

@@ -34,7 +34,7 @@ type Judge struct {
 	base func() (objects.ID, error)
 	log  *slog.Logger
 	// memory of what was judged before in the workspace.
-	memory judge.Memory
+	memory judge.Cache
 }
 
 // New judge of changes since the tree of the base.
@@ -87,7 +87,7 @@ func (j *Judge) Neighbours(t Terms) func(context.Context, objects.ID) (judge.Jud
 // Known is how many changes of the last snapshot had been judged before, and how many had not.
 func (j *Judge) Known() (known, fresh int64) { return j.memory.Last() }
 
-func (j *Judge) judge(ctx context.Context, tree objects.ID, changes []judge.Change, t Terms, beside Surroundings, memory *judge.Memory) (judge.Judgement, error) {
+func (j *Judge) judge(ctx context.Context, tree objects.ID, changes []judge.Change, t Terms, beside Surroundings, memory *judge.Cache) (judge.Judgement, error) {
 	base, err := j.base()
 	if err != nil {
 		return judge.Judgement{}, err
@@ -95,7 +95,7 @@ func (j *Judge) judge(ctx context.Context, tree objects.ID, changes []judge.Chan
 	return judge.Judge(ctx, judge.Input{
 		Changes: changes, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks,
 		Names: j.names(ctx, tree), BaseNames: j.names(ctx, base), Contents: j.contents(ctx), Compile: checks.Compile,
-		Found: beside.Found, Workspace: beside.Workspace, Memory: memory,
+		Found: beside.Found, Workspace: beside.Workspace, Cache: memory,
 	})
 }
 

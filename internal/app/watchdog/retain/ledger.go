@@ -18,7 +18,7 @@ type ledger struct {
 	// checkpoints with a commit of their own, in order.
 	checkpoints []ledgerEntry
 	// records of all checkpoints as Checkpoint objects, in order.
-	records  []retention.Record
+	records  []retention.Checkpoint
 	promoted []string
 	commits  []string
 }
@@ -44,7 +44,7 @@ func ledgerOf(records []journal.Record) ledger {
 				l.checkpoints = append(l.checkpoints, ledgerEntry{sequence: i.Sequence, tree: i.Tree})
 			}
 			at[i.Sequence] = len(l.records)
-			l.records = append(l.records, retention.Record{Name: naming.Checkpoint("", i.Sequence), Sequence: i.Sequence,
+			l.records = append(l.records, retention.Checkpoint{Name: naming.Checkpoint("", i.Sequence), Sequence: i.Sequence,
 				Valid: i.Report.Verdict == "Valid", Invalid: i.Report.Verdict == "Invalid",
 				Promoted: i.Report.Action == protocol.ActionPromoted || i.Report.Action == protocol.ActionPartlyPromoted})
 		case r.Withheld != nil:

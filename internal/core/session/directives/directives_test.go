@@ -195,10 +195,10 @@ func TestNote(t *testing.T) {
 		given("answer/q1", inform, func(d *protocol.Directive) { d.Description = `The answer to your question q1 ("Which?") is: Blue.` }),
 	}
 	var book Book
-	var memory Memory
+	var memory Told
 	say := func(turn int64, entries int) string {
 		note := memory.Note(book.Given(list, 0), turn, entries, false)
-		memory = note.Memory
+		memory = note.Told
 		var heard []string
 		memory, heard = memory.Hear(entries)
 		book = book.With(book.Given(list, 0).Learn(News{Told: heard, How: "told"}))
@@ -259,13 +259,13 @@ func TestNoteIsBounded(t *testing.T) {
 			list = append(list, given(fmt.Sprintf("d%d", i), func(d *protocol.Directive) { d.Description = strings.Repeat("x", size) }))
 		}
 		var book Book
-		var memory Memory
+		var memory Told
 		book = book.With(book.Given(list, 0).Follow())
 		told := map[string]int{}
 		for turn := 1; turn < 6; turn++ { // no reminders yet
 			note := memory.Note(book.Given(list, 0), int64(turn), turn, false)
 			text := note.Text
-			memory = note.Memory
+			memory = note.Told
 			if len(text) > maxNote+3000 {
 				t.Fatalf("%d bytes", len(text))
 			}
@@ -351,7 +351,7 @@ func TestNoPersonStandsForADelivery(t *testing.T) {
 	list := []protocol.Directive{given("delivered/checkout", inform, func(d *protocol.Directive) { d.Source = protocol.SourceFeature })}
 	note := func() string {
 		var book Book
-		return Memory{}.Note(book.With(book.Given(list, 0).Follow()).Given(list, 0), 3, 5, false).Text
+		return Told{}.Note(book.With(book.Given(list, 0).Follow()).Given(list, 0), 3, 5, false).Text
 	}
 	if diff := cmp.Diff("[SUPERVISOR] Turn 3: word of other work on this repository.\nDo delivered/checkout.", note()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

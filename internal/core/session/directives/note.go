@@ -38,16 +38,16 @@ type Said struct {
 	Back bool `json:"back,omitempty"`
 }
 
-// Memory is what a conversation was told. A Memory is never changed: its methods give another one.
-type Memory []Said
+// Told is what a conversation was told. A Told is never changed: its methods give another one.
+type Told []Said
 
 // Keep what stands in notes that are still there. A model that does not see them any more has not heard of them.
-func (m Memory) Keep(there func(after int) bool) Memory {
+func (m Told) Keep(there func(after int) bool) Told {
 	return slices.DeleteFunc(slices.Clone(m), func(s Said) bool { return !there(s.After) })
 }
 
 // Within says that what stood behind more entries than so many stands behind those now.
-func (m Memory) Within(entries int) Memory {
+func (m Told) Within(entries int) Told {
 	next := slices.Clone(m)
 	for i := range next {
 		next[i].After = min(next[i].After, entries)
@@ -56,7 +56,7 @@ func (m Memory) Within(entries int) Memory {
 }
 
 // Hear says that the model has answered a request with so many entries. It gives the ids of what the model has heard of.
-func (m Memory) Hear(entries int) (next Memory, ids []string) {
+func (m Told) Hear(entries int) (next Told, ids []string) {
 	next = slices.Clone(m)
 	for i := range next {
 		if next[i].After <= entries {
@@ -84,14 +84,14 @@ func (d Directive) every() int64 {
 type Note struct {
 	// Text for the model; "" for nothing.
 	Text string
-	// Memory is what the conversation was told when the Text is said.
-	Memory Memory
+	// Told is what the conversation was told when the Text is said.
+	Told Told
 	// Left says that some of what stands had no room in the Text.
 	Left bool
 }
 
 // Note is what is said in a turn, behind so many entries. Anew says that the conversation has begun, or was compacted, since it was told what stands.
-func (m Memory) Note(l List, turn int64, entries int, anew bool) Note {
+func (m Told) Note(l List, turn int64, entries int, anew bool) Note {
 	n := noter{memory: slices.Clone(m), turn: turn, entries: entries}
 	open := l.Open()
 	for _, d := range open {
@@ -104,11 +104,11 @@ func (m Memory) Note(l List, turn int64, entries int, anew bool) Note {
 		n.takeBack(&n.memory[i], l.book.find(n.memory[i].ID))
 	}
 	left := anew && n.stand(l.Standing())
-	return Note{Text: n.text(), Memory: n.memory, Left: left}
+	return Note{Text: n.text(), Told: n.memory, Left: left}
 }
 
 type noter struct {
-	memory  Memory
+	memory  Told
 	turn    int64
 	entries int
 

@@ -1,0 +1,33 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trusted
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/tidewaiter/tidewaiter/internal/pod/durable"
+)
+
+// ConversationCache is what a watchdog remembers of the agent's conversation, so that one that begins anew neither forgets what it has said nor says
+// it twice.
+type ConversationCache struct{ path string }
+
+// NewConversationCache of a volume.
+func NewConversationCache(d Dir) *ConversationCache {
+	return &ConversationCache{path: d.conversation()}
+}
+
+// Load what was kept; nil where nothing was.
+func (m *ConversationCache) Load() ([]byte, error) {
+	data, err := os.ReadFile(m.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Keep it. It is durable when Keep returns.
+func (m *ConversationCache) Keep(data []byte) error { return durable.Replace(m.path, data) }
