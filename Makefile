@@ -7,7 +7,6 @@ SHELL := /bin/bash
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 BIN := $(CURDIR)/bin
-export VERSION OUT
 PROGRAMS := manager gateway watchdog runner worker
 GO_SOURCES := $(shell find api cmd controllers internal test -name '*.go' -not -name '*_test.go' 2>/dev/null) go.mod go.sum
 

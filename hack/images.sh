@@ -18,7 +18,7 @@ load() { # load REF-FILE NAME COMMAND…, which writes an archive to its last ar
   shift 2
   local tar
   tar=$(mktemp --suffix .tar)
-  trap 'rm -f "$tar"{,.packages.json}' RETURN
+  trap 'rm -f "$tar"' RETURN
   "$@" "$tar"
   hack/cluster/run.sh load-image "$tar"
   echo "$name" >"$ref_file"

@@ -71,7 +71,7 @@ func (c frozen) List(ctx context.Context, list client.ObjectList, opts ...client
 	return c.Client.List(ctx, list, opts...)
 }
 
-// now is what a cache of each kind shows: of Jobs and of pods those of the project.
+// now is what a cache of each kind shows: the Jobs and the pods of the project, and all Leases.
 func (r *harness) now() []frozen {
 	r.Helper()
 	jobs, pods, leases := &batchv1.JobList{}, &corev1.PodList{}, &coordinationv1.LeaseList{}

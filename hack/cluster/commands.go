@@ -194,7 +194,7 @@ func (d driver) loadImage(ctx context.Context, arguments []string) error {
 }
 
 func (d driver) image(ctx context.Context, arguments []string) error {
-	spec, packages, output, err := parseImage(arguments)
+	spec, packages, to, err := parseImage(arguments)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
@@ -206,20 +206,19 @@ func (d driver) image(ctx context.Context, arguments []string) error {
 		if base, err = debian.Layer(ctx, d.layout, packages); err != nil {
 			return err
 		}
-		list, err := os.ReadFile(debian.ListOf(base))
-		if err != nil {
-			return fmt.Errorf("list of packages: %w", err)
-		}
-		if err := os.WriteFile(output+".packages.json", list, 0o644); err != nil {
-			return fmt.Errorf("list of packages: %w", err)
+		if to.list != "" {
+			list, err := os.ReadFile(debian.ListOf(base))
+			if err := errors.Join(err, os.WriteFile(to.list, list, 0o644)); err != nil {
+				return fmt.Errorf("--list: %w", err)
+			}
 		}
 	}
-	file, err := os.Create(output)
+	file, err := os.Create(to.archive)
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
 	if err := errors.Join(image.Write(file, spec, base), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(output))
+		return errors.Join(err, os.Remove(to.archive))
 	}
 	return nil
 }
@@ -230,7 +229,10 @@ type list []string
 func (l *list) String() string         { return strings.Join(*l, " ") }
 func (l *list) Set(value string) error { *l = append(*l, value); return nil }
 
-func parseImage(arguments []string) (spec image.Spec, set debian.Set, output string, err error) {
+// outputs are the paths of what is made of an image.
+type outputs struct{ archive, list string }
+
+func parseImage(arguments []string) (spec image.Spec, set debian.Set, to outputs, err error) {
 	var files, entrypoint, command, env list
 	var packages, without, architecture string
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
@@ -244,12 +246,15 @@ func parseImage(arguments []string) (spec image.Spec, set debian.Set, output str
 	flags.StringVar(&spec.User, "user", "65532:65532", "number of the user, or of user and group")
 	flags.StringVar(&spec.Folder, "workdir", "/", "folder that a container starts in")
 	flags.StringVar(&architecture, "arch", runtime.GOARCH, "architecture of the programs, amd64 or arm64")
-	flags.StringVar(&output, "output", "", "path of the archive; the list of its Debian packages goes to PATH.packages.json")
-	fail := func(err error) (image.Spec, debian.Set, string, error) { return image.Spec{}, debian.Set{}, "", err }
+	flags.StringVar(&to.archive, "output", "", "path of the archive")
+	flags.StringVar(&to.list, "list", "", "path of a list of the Debian packages, with versions and checksums, if one is wanted")
+	fail := func(err error) (image.Spec, debian.Set, outputs, error) {
+		return image.Spec{}, debian.Set{}, outputs{}, err
+	}
 	if err := flags.Parse(arguments); err != nil {
 		return fail(err)
 	}
-	if output == "" || flags.NArg() > 0 {
+	if to.archive == "" || flags.NArg() > 0 {
 		return fail(fmt.Errorf("image: --output is needed, and there is nothing but options: %q", flags.Args()))
 	}
 	for _, text := range files {
@@ -263,7 +268,7 @@ func parseImage(arguments []string) (spec image.Spec, set debian.Set, output str
 		return fail(errors.New("image: it would be empty: give --packages or --file"))
 	}
 	spec.Entrypoint, spec.Command, spec.Env, spec.Architecture = entrypoint, command, env, architecture
-	return spec, debian.Set{Packages: split(packages), Without: split(without), Architecture: architecture}, output, spec.Validate()
+	return spec, debian.Set{Packages: split(packages), Without: split(without), Architecture: architecture}, to, spec.Validate()
 }
 
 func split(text string) []string {

@@ -10,15 +10,15 @@ import (
 )
 
 func TestParseImage(t *testing.T) {
-	spec, set, output, err := parseImage([]string{
+	spec, set, to, err := parseImage([]string{
 		"--name", "local.test/a:1", "--packages", "git,dash", "--without", "perl", "--file", "a:/a", "--file", "b:/b:0644",
 		"--entrypoint", "/a", "--entrypoint", "run", "--env", "A=b", "--user", "1000:1000", "--output", "x.tar",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if output != "x.tar" || !slices.Equal(set.Packages, []string{"git", "dash"}) || !slices.Equal(set.Without, []string{"perl"}) {
-		t.Errorf("output %q, packages %+v", output, set)
+	if to.archive != "x.tar" || to.list != "" || !slices.Equal(set.Packages, []string{"git", "dash"}) || !slices.Equal(set.Without, []string{"perl"}) {
+		t.Errorf("outputs %+v, packages %+v", to, set)
 	}
 	if len(spec.Files) != 2 || spec.Files[1].Mode != 0o644 || !slices.Equal(spec.Entrypoint, []string{"/a", "run"}) || spec.User != "1000:1000" {
 		t.Errorf("specification %+v", spec)

@@ -38,7 +38,7 @@ const (
 func writeLayout(dir, version string, built []build) (string, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, b := range built {
-		image, err := imageOf(b)
+		image, err := b.compressed()
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", b.architecture, err)
 		}
@@ -57,8 +57,8 @@ func writeLayout(dir, version string, built []build) (string, error) {
 	return digest.String(), err
 }
 
-// imageOf is the image that was built for one architecture, with its layers compressed.
-func imageOf(b build) (v1.Image, error) {
+// compressed is the image that was built for one architecture, with its layers compressed.
+func (b build) compressed() (v1.Image, error) {
 	unpacked, err := os.MkdirTemp("", "release-image-")
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func (r release) writeProvenance(image string, built []build) error {
 			return fmt.Errorf("%s: %w", b.programs[0], err)
 		}
 		definition.ExternalParameters["go"] = strings.TrimPrefix(info.GoVersion, "go")
-		packages, err := packagesOf(b)
+		packages, err := b.debianPackages()
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ for architecture in ${ARCHITECTURES:-amd64 arm64}; do
   for program in manager gateway watchdog runner worker; do
     GOOS=linux GOARCH=$architecture hack/build.sh "$work/$architecture/$program" "./cmd/$program"
   done
-  hack/product.sh "$architecture" "tidewaiter:$VERSION" "$work/$architecture" "$work/$architecture/image.tar"
+  hack/product.sh "$architecture" "tidewaiter:$VERSION" "$work/$architecture" "$work/$architecture/image.tar" --list "$work/$architecture/image.tar.packages.json"
 done
 commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 changed=$([[ $commit != unknown && -z $(git status --porcelain) ]] && echo false || echo true)

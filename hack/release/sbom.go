@@ -44,7 +44,7 @@ func (r release) writeSBOMs(b build) error {
 		component.Components = &modules
 		image = append(image, component)
 	}
-	packages, err := packagesOf(b)
+	packages, err := b.debianPackages()
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,8 @@ func modulesOf(program string) ([]cyclonedx.Component, error) {
 	return modules, nil
 }
 
-func packagesOf(b build) (packages []debianPackage, err error) {
+// debianPackages of the image.
+func (b build) debianPackages() (packages []debianPackage, err error) {
 	content, err := os.ReadFile(b.packages)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ func (f Finding) Advice() string {
 		i = slices.IndexFunc(all, func(d detector) bool { return d.kind == f.Kind })
 	}
 	if i < 0 {
-		return opposite(f)
+		return f.opposite()
 	}
 	return all[i].advice(f)
 }
@@ -47,7 +47,7 @@ func always(text string) func(Finding) string { return func(Finding) string { re
 const reassess = "Reassess the approach: take the smallest next step of the task that changes something, or say what blocks you."
 
 // makeRoom is what to do when the context fills.
-func makeRoom(f Finding) string {
+func (f Finding) makeRoom() string {
 	if f.Tier > Warn {
 		return "Begin nothing new: finish what you are at and give your answer."
 	}
@@ -66,7 +66,7 @@ var opposites = []struct {
 }
 
 // opposite is what to do instead of calling a tool again.
-func opposite(f Finding) string {
+func (f Finding) opposite() string {
 	for _, o := range opposites {
 		for _, name := range o.names {
 			if strings.Contains(strings.ToLower(f.Tool), name) {

@@ -10,7 +10,7 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 var failingTool = detector{
 	name: FailingTool, kind: AgentLooping,
 	doc:    "A tool fails in the same way, whatever it is called with.",
-	advice: opposite,
+	advice: Finding.opposite,
 	look: func(l look) sight {
 		return l.t.most(func(x step) sight {
 			exit := x.Failure == conversation.FailureExit

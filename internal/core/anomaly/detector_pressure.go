@@ -14,7 +14,7 @@ import (
 var pressure = detector{
 	name: Pressure, kind: ContextPressure,
 	doc:    "The window of the model is nearly full, or will be in some turns, and nobody makes room.",
-	advice: makeRoom,
+	advice: Finding.makeRoom,
 	look: func(l look) sight {
 		const (
 			// soon is in how many turns it will be full, and half from where on that counts: the first files that an agent reads fill much of it

@@ -12,7 +12,7 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 var sameFailure = detector{
 	name: SameFailure, kind: AgentLooping,
 	doc:    "The same call, or one that differs little, fails again in the same way, though nothing has changed.",
-	advice: opposite,
+	advice: Finding.opposite,
 	look: func(l look) sight {
 		return l.t.most(func(x step) sight {
 			if x.Failure == conversation.FailureNone || x.Failure == conversation.FailureFormat {

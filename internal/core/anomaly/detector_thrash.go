@@ -8,7 +8,7 @@ package anomaly
 var thrash = detector{
 	name: Thrash, kind: ContextPressure,
 	doc:    "The context is too small for the task: after each compaction it fills with the same again, and no file changes.",
-	advice: makeRoom,
+	advice: Finding.makeRoom,
 	look: func(l look) sight {
 		v := sight{count: l.t.Rounds}
 		if l.t.Rounds > 1 && l.s.Changes == l.t.Began {

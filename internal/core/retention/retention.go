@@ -36,7 +36,7 @@ func Surplus(records []Checkpoint, keep int) []string {
 	slices.SortFunc(sorted, func(a, b Checkpoint) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	held := heldBack(sorted)
 	candidates := slices.DeleteFunc(sorted, func(r Checkpoint) bool { return held[r.Name] })
-	slices.SortStableFunc(candidates, func(a, b Checkpoint) int { return cmp.Compare(weight(a), weight(b)) })
+	slices.SortStableFunc(candidates, func(a, b Checkpoint) int { return cmp.Compare(a.weight(), b.weight()) })
 	var names []string
 	for _, r := range candidates[:min(surplus, len(candidates))] {
 		names = append(names, r.Name)
@@ -67,7 +67,7 @@ func heldBack(sorted []Checkpoint) map[string]bool {
 	return held
 }
 
-func weight(r Checkpoint) int {
+func (r Checkpoint) weight() int {
 	if r.Invalid || r.Promoted {
 		return 1
 	}
