@@ -142,7 +142,7 @@ func policyFields() []said {
 		guardedBy("policy.TestPriorityAndTies", "it orders the policies of the project among each other; global ones come before or after them in any case", "spec.priority"),
 		guardedBy("tidewaiter-policy-labels", "it narrows the policy to Features of the project by labels that editors may not set", `spec.selector.matchLabels[] spec.selector.matchExpressions[].key
 			spec.selector.matchExpressions[].operator spec.selector.matchExpressions[].values[]`),
-		guardedBy("translate.TestSelects", "it selects projects: the policy of a project may not have it, and its condition Valid says so", `spec.namespaceSelector.matchLabels[] spec.namespaceSelector.matchExpressions[].key
+		guardedBy("supervisorpolicy.TestSelects", "it selects projects: the policy of a project may not have it, and its condition Valid says so", `spec.namespaceSelector.matchLabels[] spec.namespaceSelector.matchExpressions[].key
 			spec.namespaceSelector.matchExpressions[].operator spec.namespaceSelector.matchExpressions[].values[]`),
 	)
 	for _, part := range []string{"spec.defaults", "spec.overrides"} {

@@ -167,7 +167,7 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 	}
 	// No gateway runs here: that the ledger cannot be read is said, and no right is missing.
 	for target, message := range map[string]string{
-		"planned/turns": "ledger cannot be read at the moment", "planned/turns?after=x": "is not a number of 0 or more", "planned/turns?all=1": "use after, limit, turn, output",
+		"planned/turns": "ledger cannot be read at the moment", "planned/turns?after=x": "is not a number of 0 or more", "planned/turns?all=1": "use after, limit, call, output",
 		"planned/events": "ledger cannot be read at the moment", "planned/events?turn=1": "use after, limit, output",
 		"other/turns": `"other" not found`,
 	} {

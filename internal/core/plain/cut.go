@@ -12,17 +12,25 @@ import (
 const CutMark = "…"
 
 // CutBytes gives at most limit bytes of a text. It never cuts inside a character, and what is not UTF-8 becomes U+FFFD:
-// the API server stores text alone. A limit below the size of CutMark gives an empty text.
+// the API server stores text alone. A limit below the size of CutMark gives an empty text. Its cost depends on the limit, not on the text.
 func CutBytes(text string, limit int) string {
+	end := max(limit, 0) + utf8.UTFMax
+	longer := len(text) > end
+	if longer {
+		for end > limit && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end]
+	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= limit {
+	if !longer && len(text) <= limit {
 		return text
 	}
 	if limit < len(CutMark) {
 		return ""
 	}
-	end := limit - len(CutMark)
-	for end > 0 && !utf8.RuneStart(text[end]) {
+	end = min(len(text), limit-len(CutMark))
+	for end > 0 && end < len(text) && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return text[:end] + CutMark

@@ -18,6 +18,7 @@ func TestClip(t *testing.T) {
 		"bytes: inside a character": {CutBytes("äöüß", 6), "ä…"},
 		"bytes: no room":            {CutBytes("abcdef", 2), ""},
 		"bytes: not UTF-8":          {CutBytes("a\xffb", 10), "a\uFFFDb"},
+		"bytes: a long run of none": {CutBytes(strings.Repeat("\xff", 99)+"tail", 10), "\uFFFD…"},
 		"runes: as it is":           {CutRunes("äöü", 3), "äöü"},
 		"runes: one too many":       {CutRunes("äöüß", 3), "äö…"},
 		"runes: no room":            {CutRunes("ab", 0), ""},

@@ -123,9 +123,10 @@ func printable(r rune) rune {
 	return r
 }
 
-// word is a text that both engines store: PostgreSQL takes no zero in it, and nothing but UTF-8.
+// word is a text that both engines store: PostgreSQL takes no zero in it, and nothing but UTF-8. It is cut before and after zeros become
+// longer: transactions wait for it, so its cost depends on the limit.
 func word(text string, limit int) string {
-	return plain.CutBytes(strings.ReplaceAll(text, "\x00", "\uFFFD"), limit)
+	return plain.CutBytes(strings.ReplaceAll(plain.CutBytes(text, limit), "\x00", "\uFFFD"), limit)
 }
 
 // answer without secrets, cut where it is too long.

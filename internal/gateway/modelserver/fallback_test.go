@@ -199,7 +199,7 @@ func TestSilenceIsABackends(t *testing.T) {
 	event := "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"" + strings.Repeat("hm ", 300) + "\"}}\n\n"
 	long := strings.Repeat(event, 40_000) // far more than what is on its way in buffers
 	w := newWorld(t, saying("text/event-stream", long+streamStart+streamEnd), quick())
-	w.silence = silence
+	w.silence = 3 * silence
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+messages, strings.NewReader(strings.Replace(plainRequest, "{", `{"stream":true,`, 1)))
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestSilenceIsABackends(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	time.Sleep(2 * silence) // the agent is busy
+	time.Sleep(6 * silence) // the agent is busy
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || !strings.HasSuffix(string(text), streamEnd) {
 		t.Errorf("%d bytes of %d, which end with %q: %v", len(text), len(long), text[max(0, len(text)-200):], err)

@@ -19,7 +19,8 @@ const streamedRequest = `{"model":"large","stream":true,"messages":[]}`
 
 // TestAConnectionThatANATForgot is asked for a sign of life, and the call is made again on a new one: the agent sees its answer.
 func TestAConnectionThatANATForgot(t *testing.T) {
-	w := newWorldBehind(t, http.HandlerFunc(answering), quick(), backends.Options{Ping: 20 * time.Millisecond, Pong: 20 * time.Millisecond})
+	// A pong that takes two seconds is a connection's end: on a busy machine, that of one which is alive takes longer than 20 ms.
+	w := newWorldBehind(t, http.HandlerFunc(answering), quick(), backends.Options{Ping: 20 * time.Millisecond, Pong: 2 * time.Second})
 	for n := range 2 {
 		if answer, text := w.ask("login", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusOK || text != wholeAnswer {
 			t.Fatalf("call %d: %d %s", n, answer.StatusCode, text)
