@@ -57,13 +57,13 @@ func writeLayout(dir, version string, built []build) (string, error) {
 	return digest.String(), err
 }
 
-// compressed is the image that was built for one architecture, with its layers compressed.
+// compressed is the image that was built for one architecture, with its layers compressed. They are read, when the image is written, from a
+// directory of what was built.
 func (b build) compressed() (v1.Image, error) {
-	unpacked, err := os.MkdirTemp("", "release-image-")
-	if err != nil {
+	unpacked := b.image + ".unpacked"
+	if err := os.Mkdir(unpacked, 0o700); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(unpacked) //nolint:errcheck // a temporary directory
 	if err := unpack(b.image, unpacked); err != nil {
 		return nil, err
 	}
@@ -100,21 +100,11 @@ func (b build) compressed() (v1.Image, error) {
 			return nil, err
 		}
 		var compressed v1.Layer
-		if compressed, err = compress(l); err == nil {
+		if compressed, err = tarball.LayerFromOpener(l.Uncompressed, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(6)); err == nil {
 			image, err = mutate.AppendLayers(image, compressed)
 		}
 	}
 	return image, err
-}
-
-// compress reads a layer into memory and compresses it: its file is gone when the image is written.
-func compress(l v1.Layer) (v1.Layer, error) {
-	content, err := l.Uncompressed()
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close() //nolint:errcheck // only read
-	return tarball.LayerFromReader(content, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(6))
 }
 
 // unpack an OCI archive.

@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -60,10 +60,7 @@ func built(t *testing.T, architectures ...string) release {
 // imageArchive is an OCI archive with one image of one layer that is not compressed.
 func imageArchive(t *testing.T, architecture string) []byte {
 	t.Helper()
-	layer, err := tarball.LayerFromReader(strings.NewReader(strings.Repeat(architecture, 1000)), tarball.WithMediaType(types.OCIUncompressedLayer))
-	if err != nil {
-		t.Fatal(err)
-	}
+	layer := static.NewLayer([]byte(strings.Repeat(architecture, 1000)), types.OCIUncompressedLayer)
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: architecture, OS: "linux", Config: v1.Config{User: "65532:65532"}})
 	if err != nil {
 		t.Fatal(err)
