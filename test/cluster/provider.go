@@ -44,6 +44,8 @@ type Provider struct {
 	Backend string
 	// Key that it takes; nobody but the gateway has it.
 	Key string
+	// URL that it is asked at, and the certificate of its CA in PEM.
+	URL, CA string
 }
 
 // Asked is a request that the provider got.
@@ -64,23 +66,13 @@ func (p *Provider) Speaking(dialect string) string { return p.Backend + "-" + di
 
 // StartProvider runs a provider in a project and makes it the gateway's backend, in all of its dialects, and in each alone.
 func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provider, error) {
-	if err := c.Project(ctx, namespace); err != nil {
-		return nil, err
-	}
-	p := &Provider{cluster: c, namespace: namespace, Backend: "scripted-" + strings.ToLower(rand.Text()[:8]), Key: rand.Text()}
-	host := ProviderService + "." + namespace + ".svc"
-	cert, key, err := selfSigned(host)
+	p, err := c.RunProvider(ctx, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("make the provider's certificate: %w", err)
-	}
-	for _, o := range p.objects(cert, key) {
-		if err := c.replace(ctx, o); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	backend := func(name string, dialects ...string) any {
 		return map[string]any{
-			"name": name, "dialects": dialects, "baseURL": "https://" + host, "key": p.Backend, "ca": string(cert),
+			"name": name, "dialects": dialects, "baseURL": p.URL, "key": p.Backend, "ca": p.CA,
 			"models": []any{map[string]any{"name": Model, "contextWindow": 200_000, "prices": map[string]any{"input": "3", "output": "15"}}},
 		}
 	}
@@ -100,10 +92,28 @@ func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provide
 			return nil, err
 		}
 	}
-	if err := Until(ctx, "the provider to answer", p.ready); err != nil {
+	return p, Until(ctx, "the gateway to know the provider", p.Configured())
+}
+
+// RunProvider runs a provider in a project. The gateway does not know it yet.
+func (c *Cluster) RunProvider(ctx context.Context, namespace string) (*Provider, error) {
+	if err := c.Project(ctx, namespace); err != nil {
 		return nil, err
 	}
-	return p, Until(ctx, "the gateway to know the provider", p.Configured())
+	host := ProviderService + "." + namespace + ".svc"
+	cert, key, err := selfSigned(host)
+	if err != nil {
+		return nil, fmt.Errorf("make the provider's certificate: %w", err)
+	}
+	p := &Provider{
+		cluster: c, namespace: namespace, Backend: "scripted-" + strings.ToLower(rand.Text()[:8]), Key: rand.Text(), URL: "https://" + host, CA: string(cert),
+	}
+	for _, o := range p.objects(cert, key) {
+		if err := c.replace(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	return p, Until(ctx, "the provider to answer", p.ready)
 }
 
 // Add makes the provider a backend under one more name, as an administrator does.

@@ -93,8 +93,22 @@ func running(ctx context.Context, t *testing.T, k8s *cluster.Cluster) {
 	}
 }
 
-// apply makes a project with a repository, and a Feature whose agent is a script.
+// apply makes a project, and a Feature whose agent is a script.
 func apply(ctx context.Context, t *testing.T, k8s *cluster.Cluster, script string) {
+	t.Helper()
+	git := serve(ctx, t, k8s)
+	for what, err := range map[string]error{
+		"make the Secret": k8s.Create(ctx, git.Secret(project, cluster.GitSecret)), "make the policy": k8s.AllowGit(ctx, project, git.Host),
+		"apply the Feature": k8s.Create(ctx, k8s.Script(project, "page", git.URL("shop"), script)),
+	} {
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+// serve makes the project, and a Git server with the repository shop.
+func serve(ctx context.Context, t *testing.T, k8s *cluster.Cluster) *cluster.GitServer {
 	t.Helper()
 	must := func(what string, err error) {
 		t.Helper()
@@ -116,7 +130,5 @@ func apply(ctx context.Context, t *testing.T, k8s *cluster.Cluster, script strin
 		must("git "+args, cmd.Run())
 	}
 	must("publish the repository", git.Publish(ctx, local, "shop"))
-	must("make the Secret", k8s.Create(ctx, git.Secret(project, cluster.GitSecret)))
-	must("make the policy", k8s.AllowGit(ctx, project, git.Host))
-	must("apply the Feature", k8s.Create(ctx, k8s.Script(project, "page", git.URL("shop"), script)))
+	return git
 }

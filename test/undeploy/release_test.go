@@ -15,12 +15,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // release makes a release twice, in two directories, and compares them byte for byte. Then it installs Tidewaiter from the release on a cluster that
-// has none, has a Feature delivered, and removes Tidewaiter.
+// has none, does what the quick start says, and removes Tidewaiter.
 func release(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -76,22 +75,6 @@ func release(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	deliver(ctx, t, k8s)
+	quickStart(ctx, t, k8s)
 	call(here, "make", "--no-print-directory", "undeploy")
-}
-
-// deliver has a Feature delivered.
-func deliver(ctx context.Context, t *testing.T, k8s *cluster.Cluster) {
-	t.Helper()
-	apply(ctx, t, k8s, "echo done > page.html")
-	err := cluster.Until(ctx, "the Feature to be delivered", func(ctx context.Context) (bool, error) {
-		f, err := k8s.Feature(ctx, project, "page")
-		if err == nil && f.Status.Phase == v1alpha1.PhaseBlocked {
-			t.Fatalf("the Feature is blocked: %+v", f.Status.Conditions)
-		}
-		return err == nil && f.Status.Phase == v1alpha1.PhaseDelivered, err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
