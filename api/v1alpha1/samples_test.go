@@ -77,7 +77,7 @@ func TestRuntimePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs/runtimes/*.md"))
+	pages, err := filepath.Glob(filepath.Join(root, "docs/reference/runtimes/*.md"))
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}

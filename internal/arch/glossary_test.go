@@ -16,10 +16,10 @@ import (
 	"testing"
 )
 
-// TestGlossary holds docs/glossary.md to the code: each word has one line, in order, and the package, type or field that the
+// TestGlossary holds docs/reference/glossary.md to the code: each word has one line, in order, and the package, type or field that the
 // line names is there and speaks of the word, in its name or in its comment.
 func TestGlossary(t *testing.T) {
-	text, err := os.ReadFile("../../docs/glossary.md")
+	text, err := os.ReadFile("../../docs/reference/glossary.md")
 	if err != nil {
 		t.Fatal(err)
 	}

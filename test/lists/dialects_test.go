@@ -32,7 +32,7 @@ func TestDialects(t *testing.T) {
 		{"test/sdk/sdk_test.go", "the backend of the tests", `Name: "main", Dialects: \[\]string\{([^}]*)\}`, quoted, all},
 		{"test/cluster/provider.go", "Dialects", `var Dialects = \[\]string\{([^}]*)\}`, quoted, all},
 		{"docs/models.md", "the key dialects of a backend", "\\| `dialects` \\| wire formats that it speaks: (.*) \\|", code, all},
-		{"docs/runtimes/worker.md", "the dialects that it speaks", `\| Dialects \| (.*) \|`, code, all},
+		{"docs/reference/runtimes/worker.md", "the dialects that it speaks", `\| Dialects \| (.*) \|`, code, all},
 	} {
 		l.check(t)
 	}

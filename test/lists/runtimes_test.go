@@ -51,11 +51,11 @@ func TestRuntimes(t *testing.T) {
 		{"docs/templates.md", "whose side calls are known", "Calls of (.*) that offer no tools", quoted, titles},
 		{"docs/models.md", "the table of agents", `(?s)\| Runtime \| Tested \| Dialect \| Started as \|\n(.*?)\n\n`, "(?m)^\\| " + quoted, all},
 		{"docs/models.md", "the versions that are three months older", `(?s)about three months older: (.*?)\(`, `([a-z]+(?:-[a-z]+)*) \d`, clients},
-		{"docs/models.md", "the pages of runtimes", `(?s)Each has a page: (.*?)\. All of them`, `\(runtimes/([a-z-]+)\.md\)`, all},
+		{"docs/models.md", "the pages of runtimes", `(?s)Each has a page: (.*?)\. All of them`, `\(reference/runtimes/([a-z-]+)\.md\)`, all},
 	} {
 		l.check(t)
 	}
-	compare(t, "docs/runtimes", entries(t, "docs/runtimes", ".md"), all)
+	compare(t, "docs/reference/runtimes", entries(t, "docs/reference/runtimes", ".md"), all)
 	compare(t, "images", entries(t, "images", ""), clients)
 	for _, name := range clients {
 		for _, file := range []string{"Dockerfile", "versions.env", "versions-older.env"} {

@@ -27,7 +27,7 @@ falls back from Deterministic to Interactive. In Deterministic mode every agent 
 	for _, r := range runtimes.All() {
 		name := "`" + r.Name + "`"
 		if r.Available {
-			name = fmt.Sprintf("[%s](../runtimes/%s.md)", name, r.Name)
+			name = fmt.Sprintf("[%s](runtimes/%s.md)", name, r.Name)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
 			name, word[r.Available], word[r.Interactive], word[r.Deterministic], r.Channel, r.Pause, r.Doc)

@@ -66,7 +66,7 @@ func TestRecords(t *testing.T) {
 		if !strings.Contains(string(page), "`"+r.Name+"`") || !strings.Contains(string(page), r.Doc) {
 			t.Errorf("the page lacks %s: run `make reference`", r.Name)
 		}
-		if _, err := os.Stat("../../../docs/runtimes/" + r.Name + ".md"); r.Available != (err == nil) {
+		if _, err := os.Stat("../../../docs/reference/runtimes/" + r.Name + ".md"); r.Available != (err == nil) {
 			t.Errorf("runtime %q: available %v, and its page: %v", r.Name, r.Available, err)
 		}
 	}
