@@ -26,7 +26,7 @@ func TestAnomalies(t *testing.T) {
 	for _, l := range []list{
 		{"internal/core/lifecycle/events.go", "anomalies", `(?m)^var anomalies = \[\]string\{(.*)\}`, name, kinds},
 		{"internal/core/lifecycle/conditions.go", "what is set, from agentStalled on", `(?s)s\.agentStalled\(\),\n(.*?)\n\t\tsucceeded\(at\)`, name, slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == string(anomaly.AgentStalled) })},
-		{"docs/guide.md", "what goes wrong with an agent", `(?s)\| condition \| it is seen when \|\n(.*?)\n\n`, "(?m)^\\| `([A-Za-z]+)`", kinds},
+		{"docs/concepts/supervision.md", "what goes wrong with an agent", `(?s)\| condition \| the watchdog sets it when \|\n(.*?)\n\n`, "(?m)^\\| `([A-Za-z]+)`", kinds},
 		{"test/eval/sick_others_test.go", "the kinds of labels", `(?s)\nconst \(\n(.*?)\n\)`, `= "([A-Z][A-Za-z]+)"`, kinds},
 	} {
 		l.check(t)

@@ -46,7 +46,7 @@ func TestRuntimes(t *testing.T) {
 		{"test/e2e/sessions_test.go", "runtimesWithSessions", `runtimesWithSessions = \[\]string\{([^}]*)\}`, `"([a-z-]+)"`, sessions},
 		{"README.md", "the runtimes of the example", `agent: \{runtime: claude-code,.*# or (.*), worker \(no image\), or command`, word, without(clients, "claude-code")},
 		{"docs/guide.md", "which runtimes there are", "`runtime: command` runs any program; (.*) are started on the prompt", quoted, builtIn},
-		{"docs/guide.md", "where clients compact", `(?s)\| runtime \| its client compacts at \|\n(.*?)\n\| .command`, "(?m)^\\| " + quoted, compact},
+		{"docs/concepts/supervision.md", "where clients compact", `(?s)\| runtime \| its client compacts at \|\n(.*?)\n\| .command`, "(?m)^\\| " + quoted, compact},
 		{"docs/guide.md", "which runtimes are MCP clients", "needs no image, (.*) are configured by themselves", quoted, clients},
 		{"docs/templates.md", "whose side calls are known", "Calls of (.*) that offer no tools", quoted, titles},
 		{"docs/models.md", "the table of agents", `(?s)\| Runtime \| Tested \| Dialect \| Started as \|\n(.*?)\n\n`, "(?m)^\\| " + quoted, all},

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestTheGuideSaysWhen: docs/guide.md has how often something must be repeated for each tier.
-func TestTheGuideSaysWhen(t *testing.T) {
-	guide, err := os.ReadFile("../../../docs/guide.md")
+// TestThePageSaysWhen: docs/concepts/supervision.md has how often something must be repeated for each tier.
+func TestThePageSaysWhen(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/concepts/supervision.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,8 @@ func TestTheGuideSaysWhen(t *testing.T) {
 		{"the same command ends with an exit code other than 0, and prints something else each time", []string{"Bash(make)!ExitCode=cannot make it, ~"}},
 	} {
 		row := fmt.Sprintf("| %s | %s |", tc.what, strings.Join(tiers(t, tc.turns), " | "))
-		if !strings.Contains(string(guide), "\n"+row+"\n") {
-			t.Errorf("docs/guide.md has no line\n%s", row)
+		if !strings.Contains(string(page), "\n"+row+"\n") {
+			t.Errorf("docs/concepts/supervision.md has no line\n%s", row)
 		}
 	}
 }
