@@ -15,12 +15,14 @@ func runtimesPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Runtimes
 
-` + "`spec.agent.runtime`" + ` says how an agent is driven. The mode that it runs in is that of the merged policy (global overrides,
-project overrides, the Feature's ` + "`spec.execution.mode`" + `, project defaults, global defaults, ` + "`Interactive`" + `), as far as
-the runtime can: one that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so. Nothing
-falls back from Deterministic to Interactive. In Deterministic mode every agent is told what is wrong in the answers of its tools.
+This page lists what each runtime can do. You choose one with ` + "`spec.agent.runtime`" + `.
 
-| runtime | available | Interactive | Deterministic | told by | held still by | |
+The mode is that of the merged policy: global overrides, project overrides, the Feature's ` + "`spec.execution.mode`" + `, project defaults,
+global defaults, ` + "`Interactive`" + `. A runtime that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so.
+No runtime falls back from Deterministic to Interactive.
+In Deterministic mode, every agent reads what is wrong in the results of its tools.
+
+| runtime | available | Interactive | Deterministic | reads messages as | paused by | |
 |---|---|---|---|---|---|---|
 `)
 	word := map[bool]string{true: "yes", false: "no"}
