@@ -37,8 +37,8 @@ go test -count 1 ./internal/arch
 step "images of agents"
 for image in images/*/; do
   version=$(sed -n 's/^VERSION=//p' "$image/versions.env")
-  if ! grep -qxF "ARG VERSION=$version" "$image/Dockerfile" || ! grep -qF " $version " docs/models.md; then
-    echo "$image: Dockerfile, versions.env and docs/models.md must name the same version" >&2
+  if ! grep -qxF "ARG VERSION=$version" "$image/Dockerfile" || ! grep -qF " $version " docs/reference/agents.md; then
+    echo "$image: Dockerfile, versions.env and docs/reference/agents.md must name the same version" >&2
     exit 1
   fi
 done

@@ -237,7 +237,7 @@ type EgressRules struct {
 	// +listMapKey=host
 	// +kubebuilder:validation:MaxItems=128
 	Git []EgressHost `json:"git,omitempty"`
-	// providerTools that models may use although their provider runs them, outside of Tidewaiter's sight: web searches, connectors, addresses that the provider reads. None by default. docs/provider-tools.md has the names.
+	// providerTools that models may use although their provider runs them, outside of Tidewaiter's sight: web searches, connectors, addresses that the provider reads. None by default. docs/reference/provider-tools.md has the names.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64

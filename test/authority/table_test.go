@@ -97,7 +97,7 @@ func harmless() []row {
 		{"resource.k8s.io/resourceclaimtemplates", all, notOurs},
 		{"resourcequotas", reads, onlyReads},
 		{"resourcequotas/status", reads, onlyReads},
-		{"secrets", all, "plain edit reads the Secrets of its namespace, and the guide says so; what it writes into one changes who pushes, not what"},
+		{"secrets", all, "plain edit reads the Secrets of its namespace, and docs/tasks/give-people-roles.md says so; what it writes into one changes who pushes, not what"},
 		{"serviceaccounts", writes, "the pods of Features mount no token of their account, and audiences are the kubelets' (tried: serviceaccounts/token)"},
 		{"serviceaccounts", reads, onlyReads},
 		{"serviceaccounts", "impersonate", "the accounts of a project have no rights on records, and none is a kubelet"},

@@ -35,7 +35,7 @@ type world struct {
 	// editor has Kubernetes' own edit, and view with it; raw connects as the same person.
 	editor client.Client
 	raw    rest.Interface
-	// developer has tidewaiter-editor and view, as the guide recommends.
+	// developer has tidewaiter-editor and view, as docs/tasks/give-people-roles.md recommends.
 	developer client.Client
 	// author may write policies and templates, and read nothing else.
 	author client.Client

@@ -83,7 +83,7 @@ func (p *progress) farewell(kubectl string, agent bool) {
 Seen: work that keeps its rules is delivered (years), work that breaks them is held and says why (intruder);
 a lost pod costs no work (survivor), a person takes work back (regret), and an agent that cannot write patches (patcher).%[3]s
 The cluster stays up. Look further: %[1]s describe feature intruder --namespace %[2]s
-Apply a Feature of your own: docs/tour.md shows one; %[1]s explain feature.spec
+Apply a Feature of your own: docs/get-started/quick-start.md shows one; %[1]s explain feature.spec
 Remove everything: make cluster-down
 `, kubectl, project, withAgent)
 }

@@ -46,18 +46,18 @@ func (p *place) gatewayPods() []corev1.Pod {
 	return list
 }
 
-// runTwoGateways as docs/models.md says, until the test ends.
+// runTwoGateways as docs/operate/high-availability.md says, until the test ends.
 func (p *place) runTwoGateways() {
 	p.Helper()
 	url, kubectl := os.Getenv(postgresVariable), os.Getenv("TIDEWAITER_KUBECTL")
 	if url == "" || kubectl == "" {
 		p.Fatalf("%s or TIDEWAITER_KUBECTL is not set: run `make test-e2e`", postgresVariable)
 	}
-	text, err := os.ReadFile("../../docs/models.md")
+	text, err := os.ReadFile("../../docs/operate/high-availability.md")
 	p.must(err, "read the documentation")
 	found := regexp.MustCompile("(?s)## Run two gateways\n.*?```sh\n(.*?)```").FindSubmatch(text)
 	if found == nil {
-		p.Fatal("docs/models.md does not say how to run two gateways")
+		p.Fatal("docs/operate/high-availability.md does not say how to run two gateways")
 	}
 	commands := regexp.MustCompile(`'postgres://[^']*'`).ReplaceAllString(string(found[1]), "'"+url+"'")
 	commands = regexp.MustCompile(`(?m)^kubectl `).ReplaceAllLiteralString(commands, kubectl+" ")

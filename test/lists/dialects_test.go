@@ -31,7 +31,7 @@ func TestDialects(t *testing.T) {
 		{"internal/gateway/modelserver/server_test.go", "the backend of the tests", `Name: "main", Dialects: \[\]string\{([^}]*)\}`, quoted, all},
 		{"test/sdk/sdk_test.go", "the backend of the tests", `Name: "main", Dialects: \[\]string\{([^}]*)\}`, quoted, all},
 		{"test/cluster/provider.go", "Dialects", `var Dialects = \[\]string\{([^}]*)\}`, quoted, all},
-		{"docs/models.md", "the key dialects of a backend", "\\| `dialects` \\| wire formats that it speaks: (.*) \\|", code, all},
+		{"docs/reference/backends.md", "the key dialects of a backend", "\\| `dialects` \\| wire formats that it speaks: (.*) \\|", code, all},
 		{"docs/reference/runtimes/worker.md", "the dialects that it speaks", `\| Dialects \| (.*) \|`, code, all},
 	} {
 		l.check(t)
@@ -39,7 +39,7 @@ func TestDialects(t *testing.T) {
 	// What no list says whole is in the sample, in the page of backends and in the tests of the providers' own clients.
 	for file, format := range map[string]string{
 		"config/samples/model-backends.yaml": "%s",
-		"docs/backends.md":                   "`%s`",
+		"docs/reference/backends.md":         "`%s`",
 	} {
 		text := read(t, file)
 		for _, name := range all {

@@ -49,9 +49,9 @@ func TestRuntimes(t *testing.T) {
 		{"docs/concepts/supervision.md", "where clients compact", `(?s)\| runtime \| its client compacts at \|\n(.*?)\n\| .command`, "(?m)^\\| " + quoted, compact},
 		{"docs/tasks/deterministic-mode.md", "which runtimes are MCP clients", "Tidewaiter configures (.*) by itself", quoted, clients},
 		{"docs/concepts/templates.md", "whose side calls are known", "Calls of (.*) that offer no tools", quoted, titles},
-		{"docs/models.md", "the table of agents", `(?s)\| Runtime \| Tested \| Dialect \| Started as \|\n(.*?)\n\n`, "(?m)^\\| " + quoted, all},
-		{"docs/models.md", "the versions that are three months older", `(?s)about three months older: (.*?)\(`, `([a-z]+(?:-[a-z]+)*) \d`, clients},
-		{"docs/models.md", "the pages of runtimes", `(?s)Each has a page: (.*?)\. All of them`, `\(reference/runtimes/([a-z-]+)\.md\)`, all},
+		{"docs/reference/agents.md", "the table of agents", `(?s)\| Runtime \| Tested \| Dialect \| Started as \|\n(.*?)\n\n`, "(?m)^\\| " + quoted, all},
+		{"docs/reference/agents.md", "the versions that are three months older", `(?s)about three months older: (.*?)\(`, `([a-z]+(?:-[a-z]+)*) \d`, clients},
+		{"docs/reference/agents.md", "the pages of runtimes", `(?s)Each has a page: (.*?)\. All of them`, `\(runtimes/([a-z-]+)\.md\)`, all},
 	} {
 		l.check(t)
 	}

@@ -16,8 +16,8 @@ func metricsPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-Manager and gateway serve them over TLS to clients that may get /metrics of the cluster, beside those of controller-runtime and of the Go runtime: see the
-[guide](../guide.md#metrics-and-alerts).
+Manager and gateway serve them over TLS to clients that may get /metrics of the cluster, beside those of controller-runtime and of the Go runtime: see
+[Monitoring](../operate/monitoring.md).
 
 ## Manager
 

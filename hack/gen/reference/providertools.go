@@ -16,12 +16,12 @@ func providerToolsPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("<!-- Made from internal/core/dialect by `make reference`. Do not edit. -->\n" + `# Requests to models, by dialect
 
-[What providers may do for an agent](../provider-tools.md) explains these lists. ` + "`tools[web_search]`" + ` is an element of ` + "`tools`" + ` that has the type ` + "`web_search`" + `, whatever
+[What providers may do for an agent](provider-tools-policy.md) explains these lists. ` + "`tools[web_search]`" + ` is an element of ` + "`tools`" + ` that has the type ` + "`web_search`" + `, whatever
 version its type names. Objects of a type that no list has are refused with the reason ` + "`ServerToolNotAllowed`" + `; a policy allows them as ` + "`VENDOR/TYPE`" + `. Other
 members that no list has pass. "Some values" are, for example, addresses in a place where data may stand as well. Tools of Gemini are taken out or refused in the tools
 of the other dialects, too, because routers take them there.
 
-Built-in lists of members that a backend does not get are in [provider-tools.md](../provider-tools.md#what-the-platform-decides).
+[What the platform decides](provider-tools-policy.md#what-the-platform-decides) has the default lists of members that a backend does not get.
 `)
 	for _, d := range dialect.All() {
 		lists := d.Lists()

@@ -98,7 +98,7 @@ func TestSelects(t *testing.T) {
 		"excluded by its value":                 {Selector{Requirements: []Requirement{{"run", NotIn, []string{"agent"}}}}, false},
 		"there":                                 {Selector{Requirements: []Requirement{{Key: "feature", Operator: Exists}}}, true},
 		"not there":                             {Selector{Requirements: []Requirement{{Key: "app", Operator: Exists}}}, false},
-		"left out as the guide says":            {Selector{Requirements: []Requirement{{Key: "feature", Operator: DoesNotExist}}}, false},
+		"left out as the page says":             {Selector{Requirements: []Requirement{{Key: "feature", Operator: DoesNotExist}}}, false},
 		"all must hold":                         {Selector{Labels: pod, Requirements: []Requirement{{Key: "app", Operator: Exists}}}, false},
 		"what cannot be read selects":           {Selector{Requirements: []Requirement{{"run", "Like", []string{"x"}}}}, true},
 	} {

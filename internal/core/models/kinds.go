@@ -31,7 +31,7 @@ const (
 	geminiCount       = "/v1beta/models/{model}:countTokens"
 )
 
-// Kinds of backends. A new one is an entry here, an example in docs/backends.md, and its golden request.
+// Kinds of backends. A new one is an entry here, an example in docs/reference/backends.md, and its golden request.
 func Kinds() []Kind {
 	return []Kind{
 		// https://docs.claude.com/en/api/messages, https://docs.claude.com/en/api/messages-count-tokens

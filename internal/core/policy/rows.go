@@ -132,7 +132,7 @@ func providerToolsRow() Row {
 	const path = "egress.providerTools"
 	return rowOf(Row{
 		Path: path, Purpose: "What providers of models may do for an agent where no gateway sees it: tools and connectors that they run, addresses that they read, features of theirs that cost more.",
-		Allowed: "names such as `anthropic/web_search`, those of [provider-tools.md](../provider-tools.md)", Builtin: "none", Merging: "the names that all of them have",
+		Allowed: "names such as `anthropic/web_search`, those of [provider-tools.md](provider-tools.md)", Builtin: "none", Merging: "the names that all of them have",
 		check: func(r *Rules) error { return validProviderTools(path, r.ProviderTools) },
 	}, value[[]string]{
 		name: path,

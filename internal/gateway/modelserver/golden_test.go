@@ -45,21 +45,21 @@ var update = flag.Bool("update", false, "write the golden requests anew")
 // documented are the backends of the page for people.
 func documented(t *testing.T) []coremodels.Backend {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/backends.md")
+	page, err := os.ReadFile("../../../docs/reference/backends.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all coremodels.Config
-	for i, block := range strings.Split(string(page), "```yaml\n")[1:] {
+	for i, block := range strings.Split(string(page), "```yaml fragment\n")[1:] {
 		text, _, _ := strings.Cut(block, "```")
 		var config coremodels.Config
 		if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
-			t.Fatalf("example %d of docs/backends.md: %v", i, err)
+			t.Fatalf("example %d of docs/reference/backends.md: %v", i, err)
 		}
 		all.Backends = append(all.Backends, config.Backends...)
 	}
 	if err := all.Validate(); err != nil {
-		t.Fatalf("the examples of docs/backends.md: %v", err)
+		t.Fatalf("the examples of docs/reference/backends.md: %v", err)
 	}
 	return all.Backends
 }
@@ -218,7 +218,7 @@ func TestGoldenRequests(t *testing.T) {
 		}
 	}
 	if len(missing) > 0 {
-		t.Errorf("docs/backends.md has no example of %v", missing)
+		t.Errorf("docs/reference/backends.md has no example of %v", missing)
 	}
 	v := newVendors(t, hosts)
 	for _, b := range list {

@@ -23,7 +23,7 @@ var (
 var (
 	Connections = Definition{
 		Name: "tidewaiter_egress_connections_total", Kind: Counter, Help: "Connections that were asked for, by the list of the policy that decides.",
-		Labels: []Label{listLabel, {"reason", "Connected, or why not, as the guide lists it"}},
+		Labels: []Label{listLabel, {"reason", "Connected, or why not, as docs/tasks/allow-hosts.md lists it"}},
 	}
 	ConnectionBytes = Definition{
 		Name: "tidewaiter_egress_bytes_total", Kind: Counter, Help: "Bytes that went through tunnels.", Labels: []Label{listLabel, {"direction", ways}},

@@ -52,7 +52,7 @@ func command(kind byte, number uint32) argument {
 // ioprioWhoUser is IOPRIO_WHO_USER of linux/ioprio.h.
 const ioprioWhoUser = 3
 
-// filter lists what the agent's processes may not do, each call once. docs/guide.md tells it to users.
+// filter lists what the agent's processes may not do, each call once. docs/security/agent-processes.md tells it to users.
 func filter() []denied {
 	return []denied{
 		{unix.SYS_PRLIMIT64, []argument{another(0)}, "a runner that may open no file, or use no processor time, cannot see what runs"},

@@ -18,7 +18,7 @@ type EgressRulesApplyConfiguration struct {
 	Agent []EgressHostApplyConfiguration `json:"agent,omitempty"`
 	// git hosts that the watchdog may reach; when no policy lists any, the Feature's own repository host on public addresses.
 	Git []EgressHostApplyConfiguration `json:"git,omitempty"`
-	// providerTools that models may use although their provider runs them, outside of Tidewaiter's sight: web searches, connectors, addresses that the provider reads. None by default. docs/provider-tools.md has the names.
+	// providerTools that models may use although their provider runs them, outside of Tidewaiter's sight: web searches, connectors, addresses that the provider reads. None by default. docs/reference/provider-tools.md has the names.
 	ProviderTools []string `json:"providerTools,omitempty"`
 	// modelProviders says whether an agent may reach providers of models beside the gateway, with a key of its own: no budget, no record and no rule sees
 	// such a call. Deny refuses their hosts in egress.agent, the hosts of the gateway's backends, and keys of providers in spec.agent.env. Defaults to
