@@ -160,15 +160,15 @@ const (
 	ReasonLockReclaimed = "LockReclaimed"
 	// ReasonWaitingForLock: another Feature holds the lock of a contract of the same repository, or comes first; the message names both.
 	ReasonWaitingForLock = "WaitingForLock"
-	// ReasonLockNotFree: the same, and the policy says not to wait (concurrency.locks Fail).
+	// ReasonLockNotFree: the same, and the policy says not to wait (concurrency.onLockConflict Fail).
 	ReasonLockNotFree = "LockNotFree"
 	// ReasonNoOverlap: the areas of no other Feature at work on the repository overlap.
 	ReasonNoOverlap = "NoOverlap"
 	// ReasonAreasOverlap: another Feature at work on the repository may change the same paths; the message names it and the patterns.
 	ReasonAreasOverlap = "AreasOverlap"
-	// ReasonWaitingForArea: the same, and the policy says to wait for it (concurrency.overlap Wait).
+	// ReasonWaitingForArea: the same, and the policy says to wait for it (concurrency.onOverlap Wait).
 	ReasonWaitingForArea = "WaitingForArea"
-	// ReasonNotCompared: the policy lets areas overlap (concurrency.overlap Allow).
+	// ReasonNotCompared: the policy lets areas overlap (concurrency.onOverlap Allow).
 	ReasonNotCompared = "NotCompared"
 	// ReasonDeliveryTouches: another Feature of the project has delivered a change to what this one works on; the message names commit and paths.
 	ReasonDeliveryTouches = "DeliveryTouches"
@@ -293,7 +293,7 @@ const (
 	ReasonSuspendedByPolicy = "SuspendedByPolicy"
 	// ReasonDeleted: the Feature was deleted while its pod ran; the watchdog took a last checkpoint.
 	ReasonDeleted = "Deleted"
-	// ReasonDeadlineExceeded: the running time is over spec.deadline.
+	// ReasonDeadlineExceeded: the running time is over spec.activeDeadline.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonLockLost: the Feature's lease expired and was reclaimed; its agent was stopped.
 	ReasonLockLost = "LockLost"

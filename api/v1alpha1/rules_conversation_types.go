@@ -54,40 +54,40 @@ type AnomalyRules struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	CooldownTurns *int32 `json:"cooldownTurns,omitempty"`
-	// stall: so many turns without progress; built-in 12.
+	// stallTurns: so many turns without progress; built-in 12.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	Stall *int32 `json:"stall,omitempty"`
-	// loop: so many equal failing calls in a row; built-in 3.
+	StallTurns *int32 `json:"stallTurns,omitempty"`
+	// loopCalls: so many equal failing calls in a row; built-in 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=1000000
-	Loop *int32 `json:"loop,omitempty"`
+	LoopCalls *int32 `json:"loopCalls,omitempty"`
 	// contextPercent of the model's window that calls for a wrap-up; built-in 80, or where the agent's client should have compacted the conversation if
 	// that is later.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	ContextPercent *int32 `json:"contextPercent,omitempty"`
-	// cascade: so many different tools failing within the last five calls; built-in 3.
+	// cascadeTools: so many different tools failing within the last five calls; built-in 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=5
-	Cascade *int32 `json:"cascade,omitempty"`
-	// silence: so long may nothing at all move, while no model answers and no tool works; built-in 10m.
+	CascadeTools *int32 `json:"cascadeTools,omitempty"`
+	// silenceTimeout: so long may nothing at all move, while no model answers and no tool works; built-in 10m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1m')",message="silence must be a duration of at least 1m, for example 10m"
-	Silence *metav1.Duration `json:"silence,omitempty"`
-	// hold: so long is the agent's next call of a model held for a person to look, before a rung above Hold may follow; built-in 5m. Where
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1m')",message="silenceTimeout must be a duration of at least 1m, for example 10m"
+	SilenceTimeout *metav1.Duration `json:"silenceTimeout,omitempty"`
+	// holdTimeout: so long is the agent's next call of a model held for a person to look, before a rung above Hold may follow; built-in 5m. Where
 	// ladder is Hold, it is held until a person acts.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="hold must be a duration from 1s to 24h, for example 5m"
-	Hold *metav1.Duration `json:"hold,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="holdTimeout must be a duration from 1s to 24h, for example 5m"
+	HoldTimeout *metav1.Duration `json:"holdTimeout,omitempty"`
 	// ladder is how far steering may go when an anomaly goes on; built-in Nudge. Each rung includes those before it: Observe, Nudge,
 	// Directive, Surgery, NoTools, Hold, Rollback, Restart, Block.
 	// +optional
@@ -193,9 +193,9 @@ type ModelRef struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Model string `json:"model"`
-	// keySecretRef names a key of the project, in a Secret of the Feature's namespace, that the backend is asked with in the place of the gateway's. The gateway can read the Secret only where an administrator of the project has bound a Role for it to the gateway's service account. Fallbacks of the backend are not asked then.
+	// secretKeyRef names a key of the project, in a Secret of the Feature's namespace, that the backend is asked with in the place of the gateway's. The gateway can read the Secret only where an administrator of the project has bound a Role for it to the gateway's service account. Fallbacks of the backend are not asked then.
 	// +optional
-	KeySecretRef *SecretKeyRef `json:"keySecretRef,omitempty"`
+	SecretKeyRef *SecretKeyRef `json:"secretKeyRef,omitempty"`
 	// providerState says what becomes of requests that refer to what the provider keeps, such as previous_response_id, or have it keep something: they are refused, or pass. What is not in a request is seen by no template, no check and no budget, and all Features share the gateway's key. Refuse by default.
 	// +optional
 	ProviderState ProviderState `json:"providerState,omitempty"`
@@ -250,29 +250,29 @@ type BudgetRules struct {
 
 // Budget bounds what calls of models may use. Before each call its size is estimated, and one that may go over a limit is not made.
 type Budget struct {
-	// inputTokens in all, those that the provider had cached included.
+	// maxInputTokens in all, those that the provider had cached included.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
-	InputTokens *int64 `json:"inputTokens,omitempty"`
-	// outputTokens in all.
+	MaxInputTokens *int64 `json:"maxInputTokens,omitempty"`
+	// maxOutputTokens in all.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
-	OutputTokens *int64 `json:"outputTokens,omitempty"`
-	// cost in the currency of the gateway's prices, a decimal number such as "12.50".
+	MaxOutputTokens *int64 `json:"maxOutputTokens,omitempty"`
+	// maxCost in the currency of the gateway's prices, a decimal number such as "12.50".
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,9}([.][0-9]{1,6})?$') && double(self) > 0.0",message="cost must be a decimal number more than 0 such as \"12.50\", with at most 6 digits after the point"
-	Cost string `json:"cost,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,9}([.][0-9]{1,6})?$') && double(self) > 0.0",message="maxCost must be a decimal number more than 0 such as \"12.50\", with at most 6 digits after the point"
+	MaxCost string `json:"maxCost,omitempty"`
 }
 
 // LedgerRules say what the ledger keeps, and what happens when it cannot be written.
 type LedgerRules struct {
-	// onFailure: Closed refuses model calls that cannot be recorded (built-in), Open lets them through.
+	// failurePolicy: Fail refuses model calls that cannot be recorded (built-in), Open lets them through.
 	// +optional
-	// +kubebuilder:validation:Enum=Closed;Open
-	OnFailure string `json:"onFailure,omitempty"`
+	// +kubebuilder:validation:Enum=Fail;Ignore
+	FailurePolicy string `json:"failurePolicy,omitempty"`
 	// toolResults: what the ledger keeps of what tools give back to models. Defaults to Off, which keeps nothing. Digest keeps the ID of the call, the name of
 	// the tool, the size, the SHA-256 and whether it is an error. Redacted also keeps the text, without secrets, at most 16 KiB of a result and 64 KiB
 	// of a turn.

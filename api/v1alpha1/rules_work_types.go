@@ -203,15 +203,15 @@ const (
 
 // ConcurrencyRules say what becomes of Features that would work at the same time on the same thing.
 type ConcurrencyRules struct {
-	// locks says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
+	// onLockConflict says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
 	// +optional
-	Locks LockContention `json:"locks,omitempty"`
-	// overlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
+	OnLockConflict LockContention `json:"onLockConflict,omitempty"`
+	// onOverlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
 	// +optional
-	Overlap OverlapHandling `json:"overlap,omitempty"`
-	// deliveries says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
+	OnOverlap OverlapHandling `json:"onOverlap,omitempty"`
+	// onDelivery says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
 	// +optional
-	Deliveries DeliveryNotice `json:"deliveries,omitempty"`
+	OnDelivery DeliveryNotice `json:"onDelivery,omitempty"`
 }
 
 // BreakerRules stop a Feature whose checkpoints cannot be taken.
@@ -342,12 +342,12 @@ type GitRules struct {
 	// +kubebuilder:validation:items:MaxLength=512
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(https://)?[^/@ ]+/[^/ ]')",message="a repository is a glob of host/path without a user, for example git.example.com/team/*"
 	Repositories []string `json:"repositories,omitempty"`
-	// silence: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
+	// silenceTimeout: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="silence must be a duration from 10s to 1h, for example 5m"
-	Silence *metav1.Duration `json:"silence,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="silenceTimeout must be a duration from 10s to 1h, for example 5m"
+	SilenceTimeout *metav1.Duration `json:"silenceTimeout,omitempty"`
 }
 
 // DeliveryRules say what is asked of a delivery.
@@ -387,16 +387,16 @@ type RetentionRules struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Checkpoints *int32 `json:"checkpoints,omitempty"`
-	// unpromotedBytes of content that was never promoted are kept in the trusted repository of a Feature; built-in 2Gi. Beyond
+	// maxUnpromotedSize of content that was never promoted are kept in the trusted repository of a Feature; built-in 2Gi. Beyond
 	// that the oldest checkpoints lose their content, except those that a Checkpoint object or a request names, and the last
 	// state of the workspace.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="unpromotedBytes must be a quantity from 1Mi to 1Pi, for example 2Gi"
-	UnpromotedBytes *resource.Quantity `json:"unpromotedBytes,omitempty"`
-	// ledger keeps the model calls, diffs and file events of a Feature this long; built-in 720h. Budgets still count what is removed.
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="maxUnpromotedSize must be a quantity from 1Mi to 1Pi, for example 2Gi"
+	MaxUnpromotedSize *resource.Quantity `json:"maxUnpromotedSize,omitempty"`
+	// ledgerPeriod keeps the model calls, diffs and file events of a Feature this long; built-in 720h. Budgets still count what is removed.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="ledger must be a positive duration, for example 720h"
-	Ledger *metav1.Duration `json:"ledger,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="ledgerPeriod must be a positive duration, for example 720h"
+	LedgerPeriod *metav1.Duration `json:"ledgerPeriod,omitempty"`
 }
