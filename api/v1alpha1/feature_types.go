@@ -138,7 +138,7 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('0s')",message="ttlAfterFinished must be a duration, for example 24h"
 	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
-	// suspend ends the pod after a checkpoint and keeps the work; set it back to false to go on.
+	// suspend ends the pod after a checkpoint and keeps the work; set it back to false to continue.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// requests are one-shot acts, each done once; status.observedRequests says what became of each.
@@ -147,7 +147,7 @@ type FeatureSpec struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=64
 	Requests []Request `json:"requests,omitempty"`
-	// directives are what the agent must address next; people steer here. The agent is told with its next call of a model;
+	// directives are what the agent must address next; people steer here. The agent is told with its next model call;
 	// status.run.directives says how far each is. Remove a directive to take it back.
 	// +optional
 	// +listType=map
@@ -155,7 +155,7 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Directives []Directive `json:"directives,omitempty"`
 	// answers reply to questions of the agent (status.run.question). Of a question that it has asked and does not wait on, the agent is told with
-	// its next call of a model.
+	// its next model call.
 	// +optional
 	// +listType=map
 	// +listMapKey=question

@@ -132,7 +132,7 @@ type Anomaly struct {
 	// startTime when it has been seen.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// cause is Provider while the agent's calls of models are answered with errors that are not its own; empty where it is the agent itself.
+	// cause is Provider while the agent's model calls are answered with errors that are not its own; empty where it is the agent itself.
 	// +optional
 	// +kubebuilder:validation:Enum=Provider
 	Cause string `json:"cause,omitempty"`
@@ -254,7 +254,7 @@ type FinalReport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Head string `json:"head,omitempty"`
-	// failure of the calls of models that the agent made last, where the attempt ended for that.
+	// failure of the model calls that the agent made last, where the attempt ended for that.
 	// +optional
 	Failure *CallFailure `json:"failure,omitempty"`
 	// paths that were pushed as changes to the base, the first ones that are plain text.
@@ -268,7 +268,7 @@ type FinalReport struct {
 	PathCount int64 `json:"pathCount,omitempty"`
 }
 
-// CallFailure says what failed calls of models came to; failures.md has the classes and causes.
+// CallFailure says what failed model calls came to; failures.md has the classes and causes.
 type CallFailure struct {
 	// class says who is to blame: Provider, Infrastructure, Policy, Budget or Agent.
 	// +required
