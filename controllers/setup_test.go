@@ -163,7 +163,7 @@ func TestFreedLocksWakeControllers(t *testing.T) {
 	startManager(t, &system{bundle: "first"})
 	project, c, ctx := env.Project(t), env.Client, t.Context()
 	g.Expect(c.Create(ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "areas"}, Spec: v1alpha1.SupervisorPolicySpec{
-		Defaults: &v1alpha1.Rules{Concurrency: &v1alpha1.ConcurrencyRules{Overlap: v1alpha1.OverlapWait}},
+		Defaults: &v1alpha1.Rules{Concurrency: &v1alpha1.ConcurrencyRules{OnOverlap: v1alpha1.OverlapWait}},
 	}})).To(gomega.Succeed())
 	reason := func(name string) func(gomega.Gomega) string {
 		return func(g gomega.Gomega) string {

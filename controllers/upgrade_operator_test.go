@@ -188,7 +188,7 @@ func (o *operator) report(name string, connected bool, all ...protocol.Report) {
 		}
 	}
 	run = runstatus.Fold(run, f.Name, f.Status.Attempt, all)
-	run.Connected, run.ConnectionChangedAt = &connected, &metav1.Time{Time: o.now}
+	run.Connected, run.ConnectionTransitionTime = &connected, &metav1.Time{Time: o.now}
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&run)
 	o.must(err, "encode the run of Feature %s", name)
 	o.applyStatus(f, map[string]any{"run": status}, intake.FieldOwner)

@@ -113,9 +113,9 @@ type CheckpointSpec struct {
 	// trigger of it.
 	// +required
 	Trigger Trigger `json:"trigger"`
-	// capturedAt is when the workspace was captured.
+	// captureTime is when the workspace was captured.
 	// +required
-	CapturedAt metav1.Time `json:"capturedAt"`
+	CaptureTime metav1.Time `json:"captureTime"`
 	// commit in the private chain.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`

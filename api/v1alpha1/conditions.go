@@ -130,7 +130,7 @@ const (
 	// ReasonSupervisionDegraded: the watchdog works around a problem of its own (watcher, capture, judge, disk, file events, reports); it may promote less or be
 	// slower, and its judgement is not affected.
 	ReasonSupervisionDegraded = "SupervisionDegraded"
-	// ReasonHeartbeatMissing: no word from the watchdog for 30 seconds; it goes on supervising by itself.
+	// ReasonHeartbeatMissing: no word from the watchdog for 30 seconds; it continues supervising by itself.
 	ReasonHeartbeatMissing = "HeartbeatMissing"
 	// ReasonIsolated: no other NetworkPolicy opens the network of the agent's pod.
 	ReasonIsolated = "Isolated"
@@ -160,15 +160,15 @@ const (
 	ReasonLockReclaimed = "LockReclaimed"
 	// ReasonWaitingForLock: another Feature holds the lock of a contract of the same repository, or comes first; the message names both.
 	ReasonWaitingForLock = "WaitingForLock"
-	// ReasonLockNotFree: the same, and the policy says not to wait (concurrency.locks Fail).
+	// ReasonLockNotFree: the same, and the policy says not to wait (concurrency.onLockConflict Fail).
 	ReasonLockNotFree = "LockNotFree"
 	// ReasonNoOverlap: the areas of no other Feature at work on the repository overlap.
 	ReasonNoOverlap = "NoOverlap"
 	// ReasonAreasOverlap: another Feature at work on the repository may change the same paths; the message names it and the patterns.
 	ReasonAreasOverlap = "AreasOverlap"
-	// ReasonWaitingForArea: the same, and the policy says to wait for it (concurrency.overlap Wait).
+	// ReasonWaitingForArea: the same, and the policy says to wait for it (concurrency.onOverlap Wait).
 	ReasonWaitingForArea = "WaitingForArea"
-	// ReasonNotCompared: the policy lets areas overlap (concurrency.overlap Allow).
+	// ReasonNotCompared: the policy lets areas overlap (concurrency.onOverlap Allow).
 	ReasonNotCompared = "NotCompared"
 	// ReasonDeliveryTouches: another Feature of the project has delivered a change to what this one works on; the message names commit and paths.
 	ReasonDeliveryTouches = "DeliveryTouches"
@@ -251,15 +251,15 @@ const (
 	ReasonBreakerOpen = "BreakerOpen"
 	// ReasonAnswerRejected: what the model answers breaks the rules of Output templates, also when it is asked again; the message says which.
 	ReasonAnswerRejected = "AnswerRejected"
-	// ReasonBudgetExceeded: a budget leaves too little for the next call of a model; the message names it. The agent is frozen until there is more.
+	// ReasonBudgetExceeded: a budget leaves too little for the next model call; the message names it. The agent is frozen until there is more.
 	ReasonBudgetExceeded = "BudgetExceeded"
-	// ReasonAgentHeld: an anomaly went on, and the agent's next call of a model is held; the message says why. The agent is frozen until a person has looked, or until a time that the policy sets.
+	// ReasonAgentHeld: an anomaly went on, and the agent's next model call is held; the message says why. The agent is frozen until a person has looked, or until a time that the policy sets.
 	ReasonAgentHeld = "AgentHeld"
 	// ReasonAnomalyPersists: an anomaly went on after everything that the policy's ladder allows; the message has the evidence. The agent was ended, and a person decides.
 	ReasonAnomalyPersists = "AnomalyPersists"
 	// ReasonAgentFailed: the agent exited with an error and no retries are left.
 	ReasonAgentFailed = "AgentFailed"
-	// ReasonProviderUnavailable: the agent's calls of models are answered with errors that are not its own. In AgentStalled: the agent is not to blame, and nothing is done about it. Where the agent has ended for that, no retry is spent: another attempt follows after a pause that grows, and the message says what happened, what to do and when. See failures.md.
+	// ReasonProviderUnavailable: the agent's model calls are answered with errors that are not its own. In AgentStalled: the agent is not to blame, and nothing is done about it. Where the agent has ended for that, no retry is spent: another attempt follows after a pause that grows, and the message says what happened, what to do and when. See failures.md.
 	ReasonProviderUnavailable = "ProviderUnavailable"
 	// ReasonProviderAvailable: of an Event of the ConfigMap tidewaiter-backends: a backend that was out for all Features answers again.
 	ReasonProviderAvailable = "ProviderAvailable"
@@ -293,7 +293,7 @@ const (
 	ReasonSuspendedByPolicy = "SuspendedByPolicy"
 	// ReasonDeleted: the Feature was deleted while its pod ran; the watchdog took a last checkpoint.
 	ReasonDeleted = "Deleted"
-	// ReasonDeadlineExceeded: the running time is over spec.deadline.
+	// ReasonDeadlineExceeded: the running time is over spec.activeDeadline.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonLockLost: the Feature's lease expired and was reclaimed; its agent was stopped.
 	ReasonLockLost = "LockLost"

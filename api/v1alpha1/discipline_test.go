@@ -123,18 +123,18 @@ func fits(schema map[string]any) bool {
 func TestNothingAcceptedBreaksReaders(t *testing.T) {
 	namespace := env.Project(t)
 	cases := map[string]struct{ base, patch string }{
-		"days":                {feature, "spec: {deadline: 1d}"},
+		"days":                {feature, "spec: {activeDeadline: 1d}"},
 		"words":               {feature, "spec: {ttlAfterFinished: 2 weeks}"},
-		"centuries":           {feature, "spec: {deadline: 999999h999999h999999h999999h}"},
-		"empty duration":      {feature, `spec: {deadline: ""}`},
+		"centuries":           {feature, "spec: {activeDeadline: 999999h999999h999999h999999h}"},
+		"empty duration":      {feature, `spec: {activeDeadline: ""}`},
 		"fractional exponent": {feature, `spec: {workspace: {size: "1e1.5"}}`},
 		"huge exponent":       {feature, `spec: {workspace: {size: "1e99999999999"}}`},
 		"busy exponent":       {feature, `spec: {agent: {resources: {requests: {memory: "1e99999999999"}}}}`},
 		"exponent of limits":  {feature, `spec: {agent: {resources: {limits: {cpu: "1e1.5"}}}}`},
-		"huge integer":        {feature, "spec: {retries: 1000000000000000000000}"},
-		"integer as float":    {feature, "spec: {retries: 1e30}"},
+		"huge integer":        {feature, "spec: {maxRetries: 1000000000000000000000}"},
+		"integer as float":    {feature, "spec: {maxRetries: 1e30}"},
 		"beyond int32":        {policy, "spec: {priority: 3000000000}"},
-		"beyond int64":        {policy, "spec: {defaults: {budget: {inputTokens: 1e19}}}"},
+		"beyond int64":        {policy, "spec: {defaults: {budget: {maxInputTokens: 1e19}}}"},
 		"order beyond int32":  {template, "spec: {order: -3000000000}"},
 		"whole float":         {policy, "spec: {priority: 7.0}"},
 	}

@@ -9,7 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // taken from the next source in the order global overrides, project overrides, Feature, project defaults, global
 // defaults, built-in.
 type Execution struct {
-	// mode: Interactive (the agent writes to the workspace and checkpoints judge it; built-in default) or Deterministic (the workspace is read-only and every patch is judged before it is laid in).
+	// mode: Interactive (the agent writes to the workspace and checkpoints check it; the default) or Deterministic (the workspace is read-only and every patch is checked before the watchdog applies it).
 	// +optional
 	Mode ExecutionMode `json:"mode,omitempty"`
 	// strategy for an invalid workspace: Direct leaves it and tells the agent (built-in default), Shadow puts it back to the last valid tree. Auto is Shadow for an attempt whose plan names contracts or may change what paths.rules of the policy are about, and Direct for any other; status.job has the choice.
@@ -29,24 +29,24 @@ type Execution struct {
 // CheckpointTriggers says when checkpoints are taken.
 // +kubebuilder:validation:XValidation:rule="!has(self.interval) || !has(self.minInterval) || duration(self.minInterval) <= duration(self.interval)",message="minInterval must not be longer than interval"
 type CheckpointTriggers struct {
-	// interval between checkpoints of a workspace that changed; built-in 30s.
+	// interval between checkpoints of a workspace that changed. Defaults to 30s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="interval must be a duration of at least 1s, for example 30s"
 	Interval *metav1.Duration `json:"interval,omitempty"`
-	// minInterval is the least time between two checkpoints, except the final one; built-in 5s.
+	// minInterval is the least time between two checkpoints, except the final one. Defaults to 5s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('0s')",message="minInterval must be a duration, for example 5s"
 	MinInterval *metav1.Duration `json:"minInterval,omitempty"`
-	// maxChanges is how many changed paths call for a checkpoint before the interval is over; built-in 50.
+	// maxChanges is how many changed paths call for a checkpoint before the interval is over. Defaults to 50.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxChanges *int32 `json:"maxChanges,omitempty"`
-	// pauseTimeout is how long a freeze may take before the checkpoint is captured unsettled; built-in 10s.
+	// pauseTimeout is how long a freeze may take before the checkpoint is captured unsettled. Defaults to 10s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -48,7 +48,7 @@ type FeatureStatus struct {
 	// attempt counts the Jobs that ran for this Feature; it is the epoch that fences the volumes.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
-	// failures counts the attempts in which the agent itself failed; compared with spec.retries.
+	// failures counts the attempts in which the agent itself failed; compared with spec.maxRetries.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
 	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
@@ -107,15 +107,15 @@ type FeatureStatus struct {
 	// +listMapKey=feature
 	// +kubebuilder:validation:MaxItems=16
 	Deliveries []ForeignDelivery `json:"deliveries,omitempty"`
-	// startedAt is when the first attempt started.
+	// startTime is when the first attempt started.
 	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// activeSeconds is the running time of finished attempts, in seconds; the deadline is compared with it plus the current attempt's.
 	// +optional
 	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
-	// finishedAt is when the Feature was delivered or failed.
+	// completionTime is when the Feature was delivered or failed.
 	// +optional
-	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// run is what the watchdog reports.
 	// +optional
 	Run *RunStatus `json:"run,omitempty"`
@@ -135,9 +135,9 @@ type ForeignDelivery struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Commit string `json:"commit,omitempty"`
-	// deliveredAt is when.
+	// deliveryTime is when.
 	// +optional
-	DeliveredAt *metav1.Time `json:"deliveredAt,omitempty"`
+	DeliveryTime *metav1.Time `json:"deliveryTime,omitempty"`
 	// touches says in words what of this Feature it touches: a contract, or an area.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
@@ -220,21 +220,21 @@ type JobStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodUID string `json:"podUID,omitempty"`
-	// startedAt is when the Job was made.
+	// startTime is when the Job was made.
 	// +optional
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// waitingSince is since when the attempt has waited, for a person or for its pod to start, waitedSeconds how long it waited before: neither counts as running time.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// waitStartTime is since when the attempt has waited, for a person or for its pod to start, waitedSeconds how long it waited before: neither counts as running time.
 	// +optional
-	WaitingSince *metav1.Time `json:"waitingSince,omitempty"`
+	WaitStartTime *metav1.Time `json:"waitStartTime,omitempty"`
 	// waitedSeconds of earlier waits of this attempt.
 	// +optional
 	WaitedSeconds int64 `json:"waitedSeconds,omitempty"`
-	// stopRequestedAt is when the watchdog was asked to end; an orderly end is waited for a minute.
+	// stopRequestTime is when the watchdog was asked to end; an orderly end is waited for a minute.
 	// +optional
-	StopRequestedAt *metav1.Time `json:"stopRequestedAt,omitempty"`
-	// endedAt is when the end of the attempt was noted: its time and outcome are in activeSeconds, failures and lost.
+	StopRequestTime *metav1.Time `json:"stopRequestTime,omitempty"`
+	// endTime is when the end of the attempt was noted: its time and outcome are in activeSeconds, failures and lost.
 	// +optional
-	EndedAt *metav1.Time `json:"endedAt,omitempty"`
+	EndTime *metav1.Time `json:"endTime,omitempty"`
 }
 
 // CheckpointCounts counts checkpoints by verdict.
@@ -323,7 +323,7 @@ type ObservedRequest struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
-	// observedAt is when it was acted on.
+	// observedTime is when it was acted on.
 	// +optional
-	ObservedAt *metav1.Time `json:"observedAt,omitempty"`
+	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }

@@ -15,13 +15,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:selectablefield:JSONPath=`.spec.repository.url`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=='Succeeded')].reason`
-// +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agent.runtime`
-// +kubebuilder:printcolumn:name="Checkpoint",type=string,JSONPath=`.status.lastCheckpoint`
-// +kubebuilder:printcolumn:name="Valid",type=integer,JSONPath=`.status.checkpoints.valid`
-// +kubebuilder:printcolumn:name="Invalid",type=integer,JSONPath=`.status.checkpoints.invalid`
+// +kubebuilder:printcolumn:name="Task",type=string,JSONPath=`.status.run.tasks[?(@.state=='Running')].name`
 // +kubebuilder:printcolumn:name="Anomaly",type=string,JSONPath=`.status.run.anomalies[0].type`
+// +kubebuilder:printcolumn:name="Cost",type=string,JSONPath=`.status.run.usage.cost`
+// +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agent.runtime`,priority=1
+// +kubebuilder:printcolumn:name="Checkpoint",type=string,JSONPath=`.status.lastCheckpoint`,priority=1
+// +kubebuilder:printcolumn:name="Valid",type=integer,JSONPath=`.status.checkpoints.valid`,priority=1
+// +kubebuilder:printcolumn:name="Invalid",type=integer,JSONPath=`.status.checkpoints.invalid`,priority=1
 // +kubebuilder:printcolumn:name="Turn",type=integer,JSONPath=`.status.run.turn`,priority=1
-// +kubebuilder:printcolumn:name="Cost",type=string,JSONPath=`.status.run.usage.cost`,priority=1
 // +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.attempt`,priority=1
 // +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=`.status.job.strategy`,priority=1
 // +kubebuilder:printcolumn:name="Rollbacks",type=integer,JSONPath=`.status.rollbacks.total`,priority=1
@@ -118,26 +119,26 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Priority int32 `json:"priority,omitempty"`
-	// deadline bounds the running time; waiting (suspended, for approval, for an answer) does not count.
+	// activeDeadline bounds the running time; waiting (suspended, for approval, for an answer) does not count.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="deadline must be a positive duration, for example 4h or 90m"
-	Deadline *metav1.Duration `json:"deadline,omitempty"`
-	// retries is how often an agent that failed (exited not 0) is started again. Suspensions do not count; lost pods count from the fourth
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="activeDeadline must be a positive duration, for example 4h or 90m"
+	ActiveDeadline *metav1.Duration `json:"activeDeadline,omitempty"`
+	// maxRetries is how often an agent that failed (exited not 0) is started again. Suspensions do not count; lost pods count from the fourth
 	// on that ended although neither a user nor the cluster asked it to end (status.unordered).
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	Retries *int32 `json:"retries,omitempty"`
+	MaxRetries *int32 `json:"maxRetries,omitempty"`
 	// ttlAfterFinished deletes the Feature, its volumes and its Checkpoints this long after it was delivered or failed. Never, when absent.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('0s')",message="ttlAfterFinished must be a duration, for example 24h"
 	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
-	// suspend ends the pod after a checkpoint and keeps the work; set it back to false to go on.
+	// suspend ends the pod after a checkpoint and keeps the work; set it back to false to continue.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// requests are one-shot acts, each done once; status.observedRequests says what became of each.
@@ -146,7 +147,7 @@ type FeatureSpec struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=64
 	Requests []Request `json:"requests,omitempty"`
-	// directives are what the agent must address next; people steer here. The agent is told with its next call of a model;
+	// directives are what the agent must address next; people steer here. The agent is told with its next model call;
 	// status.run.directives says how far each is. Remove a directive to take it back.
 	// +optional
 	// +listType=map
@@ -154,7 +155,7 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Directives []Directive `json:"directives,omitempty"`
 	// answers reply to questions of the agent (status.run.question). Of a question that it has asked and does not wait on, the agent is told with
-	// its next call of a model.
+	// its next model call.
 	// +optional
 	// +listType=map
 	// +listMapKey=question

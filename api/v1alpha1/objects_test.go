@@ -46,7 +46,7 @@ spec:
   sequence: 1
   attempt: 1
   trigger: Task
-  capturedAt: "2026-01-02T03:04:05Z"
+  captureTime: "2026-01-02T03:04:05Z"
   verdict: Valid
   action: Promoted
 `

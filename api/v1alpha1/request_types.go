@@ -23,7 +23,7 @@ type Request struct {
 	// resetBreaker closes the breaker that checkpoint failures opened.
 	// +optional
 	ResetBreaker *ResetBreakerRequest `json:"resetBreaker,omitempty"`
-	// release lets an agent go on whose call of a model is held, because an anomaly went on.
+	// release lets an agent continue whose model call is held, because an anomaly went on.
 	// +optional
 	Release *ReleaseRequest `json:"release,omitempty"`
 	// approvePlan accepts a proposed plan.
@@ -71,7 +71,7 @@ type RetryRequest struct{}
 // ResetBreakerRequest closes the breaker.
 type ResetBreakerRequest struct{}
 
-// ReleaseRequest lets an agent go on.
+// ReleaseRequest lets an agent continue.
 type ReleaseRequest struct{}
 
 // ApprovePlanRequest accepts a proposed plan.

@@ -50,10 +50,10 @@ func ruleCases() map[string]ruleCase {
 
 // costCase holds for every budget.
 var costCase = ruleCase{
-	field:   "cost",
-	accept:  `{cost: "0.000001", inputTokens: 1}`,
-	reject:  `{cost: "0.00"}`,
-	message: `cost must be a decimal number more than 0 such as "12.50", with at most 6 digits after the point`,
+	field:   "maxCost",
+	accept:  `{maxCost: "0.000001", maxInputTokens: 1}`,
+	reject:  `{maxCost: "0.00"}`,
+	message: `maxCost must be a decimal number more than 0 such as "12.50", with at most 6 digits after the point`,
 }
 
 // resourceCases hold for Features and policies.
@@ -198,10 +198,10 @@ var featureCases = map[string]ruleCase{
 		message: "environment names starting with TIDEWAITER_ are reserved",
 	},
 	"a deadline that Go cannot read": {
-		base: feature, field: "spec.deadline",
-		accept:  "spec: {deadline: 1h30m}",
-		reject:  "spec: {deadline: 1d}",
-		message: "deadline must be a positive duration, for example 4h or 90m",
+		base: feature, field: "spec.activeDeadline",
+		accept:  "spec: {activeDeadline: 1h30m}",
+		reject:  "spec: {activeDeadline: 1d}",
+		message: "activeDeadline must be a positive duration, for example 4h or 90m",
 	},
 	"a negative time to live": {
 		base: feature, field: "spec.ttlAfterFinished",
@@ -372,24 +372,24 @@ var policyCases = map[string]ruleCase{
 		message: "maxWorkspaceSize must be a quantity from 1 to 1Pi, for example 1Gi",
 	},
 	"a budget that holds nothing": {
-		field:  "retention.unpromotedBytes",
-		accept: "{retention: {unpromotedBytes: 1Mi}}", reject: "{retention: {unpromotedBytes: 1023Ki}}",
-		message: "unpromotedBytes must be a quantity from 1Mi to 1Pi, for example 2Gi",
+		field:  "retention.maxUnpromotedSize",
+		accept: "{retention: {maxUnpromotedSize: 1Mi}}", reject: "{retention: {maxUnpromotedSize: 1023Ki}}",
+		message: "maxUnpromotedSize must be a quantity from 1Mi to 1Pi, for example 2Gi",
 	},
 	"a ledger that forgets at once": {
-		field:  "retention.ledger",
-		accept: "{retention: {ledger: 720h}}", reject: "{retention: {ledger: 0h}}",
-		message: "ledger must be a positive duration, for example 720h",
+		field:  "retention.ledgerPeriod",
+		accept: "{retention: {ledgerPeriod: 720h}}", reject: "{retention: {ledgerPeriod: 0h}}",
+		message: "ledgerPeriod must be a positive duration, for example 720h",
 	},
 	"a hold that is none": {
-		field:  "anomalies.hold",
-		accept: "{anomalies: {hold: 1s}}", reject: "{anomalies: {hold: 999ms}}",
-		message: "hold must be a duration from 1s to 24h, for example 5m",
+		field:  "anomalies.holdTimeout",
+		accept: "{anomalies: {holdTimeout: 1s}}", reject: "{anomalies: {holdTimeout: 999ms}}",
+		message: "holdTimeout must be a duration from 1s to 24h, for example 5m",
 	},
 	"a silence of a Git server": {
-		field:  "git.silence",
-		accept: "{git: {silence: 10s}}", reject: "{git: {silence: 61m}}",
-		message: "silence must be a duration from 10s to 1h, for example 5m",
+		field:  "git.silenceTimeout",
+		accept: "{git: {silenceTimeout: 10s}}", reject: "{git: {silenceTimeout: 61m}}",
+		message: "silenceTimeout must be a duration from 10s to 1h, for example 5m",
 	},
 	"a repository without a path": {
 		field:  "git.repositories[0]",
@@ -402,9 +402,9 @@ var policyCases = map[string]ruleCase{
 		message: "a branch is a glob without spaces, and without a slash at its beginning or end, for example tidewaiter/**",
 	},
 	"a silence that is none": {
-		field:  "anomalies.silence",
-		accept: "{anomalies: {silence: 1m}}", reject: "{anomalies: {silence: 59s}}",
-		message: "silence must be a duration of at least 1m, for example 10m",
+		field:  "anomalies.silenceTimeout",
+		accept: "{anomalies: {silenceTimeout: 1m}}", reject: "{anomalies: {silenceTimeout: 59s}}",
+		message: "silenceTimeout must be a duration of at least 1m, for example 10m",
 	},
 	"an address that Git may reach": {
 		field:  "egress.git[0].host",

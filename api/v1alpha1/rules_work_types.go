@@ -22,7 +22,7 @@ type PathRules struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Rules []PathRule `json:"rules,omitempty"`
-	// severity of a change to a protected, forbidden or not allowed path; built-in Error.
+	// severity of a change to a protected, forbidden or not allowed path. Defaults to Error.
 	// +optional
 	Severity Severity `json:"severity,omitempty"`
 }
@@ -74,15 +74,15 @@ type ChangeRules struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
 	MaxLines *int64 `json:"maxLines,omitempty"`
-	// maxFileSize of a changed file; built-in 50Mi.
+	// maxFileSize of a changed file. Defaults to 50Mi.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="maxFileSize must be a quantity from 1 to 1Pi, for example 50Mi"
 	MaxFileSize *resource.Quantity `json:"maxFileSize,omitempty"`
-	// maxWorkspaceSize of all files in the workspace, ignored ones included; built-in 1Gi.
+	// maxWorkspaceSize of all files in the workspace, ignored ones included. Defaults to 1Gi.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="maxWorkspaceSize must be a quantity from 1 to 1Pi, for example 1Gi"
 	MaxWorkspaceSize *resource.Quantity `json:"maxWorkspaceSize,omitempty"`
-	// maxWorkspaceFiles in the workspace, ignored ones included; built-in 200000.
+	// maxWorkspaceFiles in the workspace, ignored ones included. Defaults to 200000.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
@@ -90,31 +90,31 @@ type ChangeRules struct {
 	// symlinks that leave the workspace or are absolute are always denied; this is about the others. Built-in Warn.
 	// +optional
 	Symlinks Permission `json:"symlinks,omitempty"`
-	// specialFiles: FIFOs, sockets and devices; built-in Deny.
+	// specialFiles: FIFOs, sockets and devices. Defaults to Deny.
 	// +optional
 	SpecialFiles Permission `json:"specialFiles,omitempty"`
-	// hardlinks to files outside the workspace's own tree; built-in Warn.
+	// hardlinks to files outside the workspace's own tree. Defaults to Warn.
 	// +optional
 	Hardlinks Permission `json:"hardlinks,omitempty"`
-	// executables that were not executable before; built-in Warn.
+	// executables that were not executable before. Defaults to Warn.
 	// +optional
 	Executables Permission `json:"executables,omitempty"`
-	// binaries: files with NUL bytes; built-in Warn.
+	// binaries: files with NUL bytes. Defaults to Warn.
 	// +optional
 	Binaries Permission `json:"binaries,omitempty"`
-	// secrets: keys and tokens in content; built-in Deny.
+	// secrets: keys and tokens in content. Defaults to Deny.
 	// +optional
 	Secrets Permission `json:"secrets,omitempty"`
-	// confusables: new names that look like another one, or mix scripts; built-in Warn.
+	// confusables: new names that look like another one, or mix scripts. Defaults to Warn.
 	// +optional
 	Confusables Permission `json:"confusables,omitempty"`
-	// unportableNames: new names that other systems cannot hold or misread; built-in Warn.
+	// unportableNames: new names that other systems cannot hold or misread. Defaults to Warn.
 	// +optional
 	UnportableNames Permission `json:"unportableNames,omitempty"`
-	// hiddenCharacters: invisible and bidirectional characters in source code and in what steers agents; built-in Warn.
+	// hiddenCharacters: invisible and bidirectional characters in source code and in what steers agents. Defaults to Warn.
 	// +optional
 	HiddenCharacters Permission `json:"hiddenCharacters,omitempty"`
-	// strayLinks: symbolic links to a place outside of the plan's allowed areas; built-in Warn.
+	// strayLinks: symbolic links to a place outside of the plan's allowed areas. Defaults to Warn.
 	// +optional
 	StrayLinks Permission `json:"strayLinks,omitempty"`
 }
@@ -203,20 +203,20 @@ const (
 
 // ConcurrencyRules say what becomes of Features that would work at the same time on the same thing.
 type ConcurrencyRules struct {
-	// locks says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
+	// onLockConflict says what becomes of a Feature that wants the lock of a contract which another one holds: Wait, the default, or Fail.
 	// +optional
-	Locks LockContention `json:"locks,omitempty"`
-	// overlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
+	OnLockConflict LockContention `json:"onLockConflict,omitempty"`
+	// onOverlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn, the default, or Wait.
 	// +optional
-	Overlap OverlapHandling `json:"overlap,omitempty"`
-	// deliveries says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
+	OnOverlap OverlapHandling `json:"onOverlap,omitempty"`
+	// onDelivery says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
 	// +optional
-	Deliveries DeliveryNotice `json:"deliveries,omitempty"`
+	OnDelivery DeliveryNotice `json:"onDelivery,omitempty"`
 }
 
 // BreakerRules stop a Feature whose checkpoints cannot be taken.
 type BreakerRules struct {
-	// maxCheckpointFailures in a row; built-in 3.
+	// maxCheckpointFailures in a row. Defaults to 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -225,7 +225,7 @@ type BreakerRules struct {
 
 // EgressRules list hosts that are reached over TLS, through the gateway. An empty list lets nothing through.
 type EgressRules struct {
-	// agent may reach these (package registries), through the proxy that HTTPS_PROXY names in its environment; built-in none.
+	// agent may reach these (package registries), through the proxy that HTTPS_PROXY names in its environment. Defaults to none.
 	// +optional
 	// +listType=map
 	// +listMapKey=host
@@ -271,7 +271,7 @@ type EgressHost struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(^|[.])([0-9]+|0x[0-9a-f]*)$')",message="host must be a name, for example registry.example.com: IP addresses are never connected to"
 	// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Host string `json:"host"`
-	// port; built-in 443.
+	// port. Defaults to 443.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -342,12 +342,12 @@ type GitRules struct {
 	// +kubebuilder:validation:items:MaxLength=512
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(https://)?[^/@ ]+/[^/ ]')",message="a repository is a glob of host/path without a user, for example git.example.com/team/*"
 	Repositories []string `json:"repositories,omitempty"`
-	// silence: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
+	// silenceTimeout: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="silence must be a duration from 10s to 1h, for example 5m"
-	Silence *metav1.Duration `json:"silence,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="silenceTimeout must be a duration from 10s to 1h, for example 5m"
+	SilenceTimeout *metav1.Duration `json:"silenceTimeout,omitempty"`
 }
 
 // DeliveryRules say what is asked of a delivery.
@@ -382,21 +382,21 @@ const (
 
 // RetentionRules say how much of the past is kept.
 type RetentionRules struct {
-	// checkpoints kept as objects for each Feature; built-in 10. Invalid and promoted ones are kept longest.
+	// checkpoints kept as objects for each Feature. Defaults to 10. Invalid and promoted ones are kept longest.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Checkpoints *int32 `json:"checkpoints,omitempty"`
-	// unpromotedBytes of content that was never promoted are kept in the trusted repository of a Feature; built-in 2Gi. Beyond
+	// maxUnpromotedSize of content that was never promoted are kept in the trusted repository of a Feature. Defaults to 2Gi. Beyond
 	// that the oldest checkpoints lose their content, except those that a Checkpoint object or a request names, and the last
 	// state of the workspace.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="unpromotedBytes must be a quantity from 1Mi to 1Pi, for example 2Gi"
-	UnpromotedBytes *resource.Quantity `json:"unpromotedBytes,omitempty"`
-	// ledger keeps the model calls, diffs and file events of a Feature this long; built-in 720h. Budgets still count what is removed.
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="maxUnpromotedSize must be a quantity from 1Mi to 1Pi, for example 2Gi"
+	MaxUnpromotedSize *resource.Quantity `json:"maxUnpromotedSize,omitempty"`
+	// ledgerPeriod keeps the model calls, diffs and file events of a Feature this long. Defaults to 720h. Budgets still count what is removed.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="ledger must be a positive duration, for example 720h"
-	Ledger *metav1.Duration `json:"ledger,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="ledgerPeriod must be a positive duration, for example 720h"
+	LedgerPeriod *metav1.Duration `json:"ledgerPeriod,omitempty"`
 }

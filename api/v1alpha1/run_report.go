@@ -73,9 +73,9 @@ type RunReport struct {
 	// workspaceReady is true once the workspace is laid out.
 	// +optional
 	WorkspaceReady bool `json:"workspaceReady,omitempty"`
-	// reportedAt is when the watchdog said so.
+	// reportTime is when the watchdog said so.
 	// +optional
-	ReportedAt *metav1.Time `json:"reportedAt,omitempty"`
+	ReportTime *metav1.Time `json:"reportTime,omitempty"`
 }
 
 // SaluteActivity is what the agent is doing.

@@ -46,12 +46,12 @@ type RunStatus struct {
 	// fault is what keeps the run from going on, if anything does.
 	// +optional
 	Fault *RunFault `json:"fault,omitempty"`
-	// connected is true while the watchdog's long poll is open; connectionChangedAt says since when.
+	// connected is true while the watchdog's long poll is open; connectionTransitionTime says since when.
 	// +optional
 	Connected *bool `json:"connected,omitempty"`
-	// connectionChangedAt is when connected last changed.
+	// connectionTransitionTime is when connected last changed.
 	// +optional
-	ConnectionChangedAt *metav1.Time `json:"connectionChangedAt,omitempty"`
+	ConnectionTransitionTime *metav1.Time `json:"connectionTransitionTime,omitempty"`
 	// replica is the manager replica that holds the connection; its own Lease vouches for it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -129,10 +129,10 @@ type Anomaly struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
-	// since when it has been seen.
+	// startTime when it has been seen.
 	// +optional
-	Since *metav1.Time `json:"since,omitempty"`
-	// cause is Provider while the agent's calls of models are answered with errors that are not its own; empty where it is the agent itself.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// cause is Provider while the agent's model calls are answered with errors that are not its own; empty where it is the agent itself.
 	// +optional
 	// +kubebuilder:validation:Enum=Provider
 	Cause string `json:"cause,omitempty"`
@@ -183,9 +183,9 @@ type ReviewStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary,omitempty"`
-	// reviewedAt is when.
+	// reviewTime is when.
 	// +optional
-	ReviewedAt *metav1.Time `json:"reviewedAt,omitempty"`
+	ReviewTime *metav1.Time `json:"reviewTime,omitempty"`
 }
 
 // ProposedPlan waits for a request approvePlan with its hash.
@@ -254,7 +254,7 @@ type FinalReport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Head string `json:"head,omitempty"`
-	// failure of the calls of models that the agent made last, where the attempt ended for that.
+	// failure of the model calls that the agent made last, where the attempt ended for that.
 	// +optional
 	Failure *CallFailure `json:"failure,omitempty"`
 	// paths that were pushed as changes to the base, the first ones that are plain text.
@@ -268,7 +268,7 @@ type FinalReport struct {
 	PathCount int64 `json:"pathCount,omitempty"`
 }
 
-// CallFailure says what failed calls of models came to; failures.md has the classes and causes.
+// CallFailure says what failed model calls came to; failures.md has the classes and causes.
 type CallFailure struct {
 	// class says who is to blame: Provider, Infrastructure, Policy, Budget or Agent.
 	// +required

@@ -72,7 +72,7 @@ type SupervisorPolicySpec struct {
 	// +optional
 	// +kubebuilder:default=Enforce
 	Enforcement Enforcement `json:"enforcement,omitempty"`
-	// suspend is the emergency stop: while it is true, no agent of the Features that the policy applies to starts, and those that run end after a checkpoint, as with spec.suspend of a Feature. The work is kept and goes on once no policy says so. Where several policies apply, one that suspends is enough.
+	// suspend is the emergency stop: while it is true, no agent of the Features that the policy applies to starts, and those that run end after a checkpoint, as with spec.suspend of a Feature. The work is kept and continues once no policy says so. Where several policies apply, one that suspends is enough.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// defaults may be overridden by what is more specific.
@@ -143,7 +143,7 @@ type Rules struct {
 	// +optional
 	Agents *AgentRules `json:"agents,omitempty"`
 	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
-	// gateway: Enforce (built in) starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
+	// gateway: Enforce, the default, starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
 	// +optional
 	Isolation IsolationHandling `json:"isolation,omitempty"`
 	// concurrency says what becomes of Features that would work at the same time on the same thing.

@@ -74,7 +74,7 @@ func (r *harness) checkpoint(sequence int64, verdict v1alpha1.Verdict, action v1
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: fmt.Sprintf("login-%d", sequence), Labels: map[string]string{v1alpha1.LabelFeature: "login"}},
 		Spec: v1alpha1.CheckpointSpec{
 			FeatureName: "login", FeatureUID: string(r.feature.UID), Sequence: sequence, Attempt: 1, Trigger: "Interval", Capture: v1alpha1.CaptureInfo{Settled: true},
-			CapturedAt: metav1.Now(), Commit: commit, Verdict: verdict, Action: action,
+			CaptureTime: metav1.Now(), Commit: commit, Verdict: verdict, Action: action,
 		},
 	}
 	for _, change := range changes {
@@ -137,7 +137,7 @@ func TestEphemeralVolumesGoWithTheirAttempt(t *testing.T) {
 	name := r.checkpoint(1, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
 	r.reconcile(name)
 	r.wantRestorable(name, metav1.ConditionTrue, v1alpha1.ReasonStored)
-	r.feature.Status.Job.EndedAt = ptr.To(metav1.Now())
+	r.feature.Status.Job.EndTime = ptr.To(metav1.Now())
 	r.must(env.Client.Status().Update(t.Context(), r.feature), "end the attempt")
 	r.reconcile(name)
 	r.wantRestorable(name, metav1.ConditionFalse, v1alpha1.ReasonVolumeGone)

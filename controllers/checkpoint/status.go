@@ -63,7 +63,7 @@ func (v volume) restorable() (status metav1.ConditionStatus, reason, message str
 // podLives reports whether the attempt that took the checkpoint goes on, and its pod's volumes with it.
 func (v volume) podLives() bool {
 	s := v.feature.Status
-	return s.Attempt == v.checkpoint.Spec.Attempt && s.Job != nil && s.Job.EndedAt == nil
+	return s.Attempt == v.checkpoint.Spec.Attempt && s.Job != nil && s.Job.EndTime == nil
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {

@@ -54,7 +54,7 @@ func attemptChanged() predicate.Predicate {
 	}
 }
 
-func ended(f *v1alpha1.Feature) bool { return f.Status.Job != nil && f.Status.Job.EndedAt != nil }
+func ended(f *v1alpha1.Feature) bool { return f.Status.Job != nil && f.Status.Job.EndTime != nil }
 
 func (r *Reconciler) ofLabel(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.of(ctx, o.GetNamespace(), o.GetLabels()[v1alpha1.LabelFeature])

@@ -137,7 +137,7 @@ func TestTheFirstIsWoken(t *testing.T) {
 	works := starts.DeepCopy()
 	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
 	ends := works.DeepCopy()
-	ends.Status.Job.EndedAt = &metav1.Time{Time: noon}
+	ends.Status.Job.EndTime = &metav1.Time{Time: noon}
 	for name, tc := range map[string]struct {
 		happens func(*woken)
 		want    []string

@@ -23,7 +23,7 @@ func within(areas ...string) func(*v1alpha1.Feature) {
 func (r *harness) overlap(how v1alpha1.OverlapHandling) {
 	r.Helper()
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "areas"}, Spec: v1alpha1.SupervisorPolicySpec{
-		Defaults: &v1alpha1.Rules{Concurrency: &v1alpha1.ConcurrencyRules{Overlap: how}},
+		Defaults: &v1alpha1.Rules{Concurrency: &v1alpha1.ConcurrencyRules{OnOverlap: how}},
 	}}
 	r.must(r.user.Create(r.Context(), policy), "make a policy")
 }

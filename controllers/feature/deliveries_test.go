@@ -96,7 +96,7 @@ func TestADeliveryConcernsOthers(t *testing.T) {
 // TestDeliveriesOff: a project may say that no one is told.
 func TestDeliveriesOff(t *testing.T) {
 	r := newHarness(t)
-	r.policy("deliveries", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Concurrency: &v1alpha1.ConcurrencyRules{Deliveries: v1alpha1.DeliveryNoticeOff}}})
+	r.policy("deliveries", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Concurrency: &v1alpha1.ConcurrencyRules{OnDelivery: v1alpha1.DeliveryNoticeOff}}})
 	r.feature("first", within("web/**"))
 	r.feature("second", within("web/**"))
 	r.settle("first", "second")
@@ -205,7 +205,7 @@ func TestADeliveryWakesWhoMayCare(t *testing.T) {
 		return f
 	}
 	delivered := feature("first", func(f *v1alpha1.Feature) {
-		f.Status.Phase, f.Status.FinishedAt, f.Status.Job.EndedAt = v1alpha1.PhaseDelivered, &now, &now
+		f.Status.Phase, f.Status.CompletionTime, f.Status.Job.EndTime = v1alpha1.PhaseDelivered, &now, &now
 		f.Status.Run = &v1alpha1.RunStatus{Epoch: 1, Final: &v1alpha1.FinalReport{Epoch: 1, Outcome: protocol.OutcomeDelivered, PathCount: 1}}
 	})
 	before := delivered
@@ -215,7 +215,7 @@ func TestADeliveryWakesWhoMayCare(t *testing.T) {
 		feature("at-work", func(f *v1alpha1.Feature) { f.Spec.Repository.URL = "https://GIT.example.com/shop" }),
 		feature("elsewhere", func(f *v1alpha1.Feature) { f.Spec.Repository.URL = "https://git.example.com/other.git" }),
 		feature("other-project", func(f *v1alpha1.Feature) { f.Namespace = "bank" }),
-		feature("ended", func(f *v1alpha1.Feature) { f.Status.Job.EndedAt = &now }),
+		feature("ended", func(f *v1alpha1.Feature) { f.Status.Job.EndTime = &now }),
 		feature("waiting", func(f *v1alpha1.Feature) { f.Status.Job = nil }),
 		feature("ending", func(f *v1alpha1.Feature) {
 			f.Status.Run = &v1alpha1.RunStatus{Epoch: 1, Final: &v1alpha1.FinalReport{Epoch: 1, Outcome: protocol.OutcomeBlocked}}

@@ -230,7 +230,7 @@ func (r *harness) feature(name string, change func(*v1alpha1.Feature)) {
 			Prompt:     "Add a login page.",
 			Repository: v1alpha1.Repository{URL: r.repository, Revision: "main"},
 			Agent:      v1alpha1.Agent{Runtime: "command", Image: "example.com/agent:1", Command: []string{"work"}},
-			Retries:    ptr.To[int32](1),
+			MaxRetries: ptr.To[int32](1),
 		},
 	}
 	if change != nil {
@@ -343,7 +343,7 @@ func (r *harness) report(name string, change func(*applyv1alpha1.RunStatusApplyC
 func (r *harness) reportRunning(name string) {
 	r.Helper()
 	r.report(name, func(run *applyv1alpha1.RunStatusApplyConfiguration) {
-		run.WithConnected(true).WithConnectionChangedAt(metav1.NewTime(r.clock.Now())).
+		run.WithConnected(true).WithConnectionTransitionTime(metav1.NewTime(r.clock.Now())).
 			WithReport(applyv1alpha1.RunReport().WithWorkspaceReady(true).WithAgentRunning(true).WithTask(name).WithHead(head))
 	})
 }
@@ -352,7 +352,7 @@ func (r *harness) reportRunning(name string) {
 func (r *harness) final(name, outcome, reason, message string) {
 	r.Helper()
 	r.report(name, func(run *applyv1alpha1.RunStatusApplyConfiguration) {
-		run.WithConnected(false).WithConnectionChangedAt(metav1.NewTime(r.clock.Now())).
+		run.WithConnected(false).WithConnectionTransitionTime(metav1.NewTime(r.clock.Now())).
 			WithReport(applyv1alpha1.RunReport().WithWorkspaceReady(true).WithHead(head)).
 			WithFinal(applyv1alpha1.FinalReport().WithEpoch(r.get(name).Status.Attempt).
 				WithOutcome(outcome).WithReason(reason).WithMessage(message).WithHead(head))

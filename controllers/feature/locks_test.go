@@ -229,7 +229,7 @@ func TestALockThatIsNotFreeCanBlock(t *testing.T) {
 	r := newHarness(t)
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "locks"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{
-			Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail},
+			Concurrency: &v1alpha1.ConcurrencyRules{OnLockConflict: v1alpha1.LockContentionFail},
 			Contracts:   []v1alpha1.ContractRule{{Name: "db", Paths: []string{"db/**"}}},
 		},
 	}}

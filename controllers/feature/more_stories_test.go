@@ -439,7 +439,7 @@ func TestConnectionGoesWithItsReplica(t *testing.T) {
 	r.feature("login", nil)
 	r.settle("login")
 	r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
-		run.WithConnected(true).WithReplica(lease.Name).WithConnectionChangedAt(metav1.NewTime(r.clock.Now()))
+		run.WithConnected(true).WithReplica(lease.Name).WithConnectionTransitionTime(metav1.NewTime(r.clock.Now()))
 	})
 	r.settle("login")
 	r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionTrue, v1alpha1.ReasonConnected)
@@ -475,7 +475,7 @@ func TestARolloutOfTheManagerIsNoBreak(t *testing.T) {
 			r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionTrue, v1alpha1.ReasonConnected)
 			start(r)
 			r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
-				run.WithConnected(true).WithReplica(r.project).WithConnectionChangedAt(metav1.NewTime(r.clock.Now()))
+				run.WithConnected(true).WithReplica(r.project).WithConnectionTransitionTime(metav1.NewTime(r.clock.Now()))
 			})
 			r.pass(2 * time.Minute)
 			again := r.reconciler()
@@ -540,7 +540,7 @@ func TestARollbackWithoutAnAgent(t *testing.T) {
 	}
 	r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
 		run.WithRequests(applyv1alpha1.ObservedRequest().WithID("back").WithState("Done").WithMessage("Reverted 1 file").
-			WithObservedAt(metav1.NewTime(r.clock.Now())))
+			WithObservedTime(metav1.NewTime(r.clock.Now())))
 	})
 	r.settle("login")
 	r.final("login", protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid, "Rule protected-paths forbids ci.yml")

@@ -88,7 +88,7 @@ func TestAnOpenNetworkEndsTheAgent(t *testing.T) {
 	opens := r.allow("mine", metav1.LabelSelector{MatchLabels: map[string]string{"job-name": "twf-login-1"}})
 	r.settle("login")
 	f := r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonNetworkOpened)
-	if f.Status.Job == nil || f.Status.Job.StopRequestedAt == nil {
+	if f.Status.Job == nil || f.Status.Job.StopRequestTime == nil {
 		t.Fatalf("the agent is not asked to end: %+v", f.Status.Job)
 	}
 	r.final("login", protocol.OutcomeStopped, protocol.ReasonNetworkOpened, "It was stopped.")

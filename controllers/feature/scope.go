@@ -78,7 +78,7 @@ func (s *scope) refuse(reason string, byUser bool, format string, args ...any) {
 // active reports whether the status tells of an attempt that has not ended.
 func (s *scope) active() bool {
 	job := s.feature.Status.Job
-	return job != nil && job.EndedAt == nil
+	return job != nil && job.EndTime == nil
 }
 
 // next lets core/lifecycle decide on what is observed.

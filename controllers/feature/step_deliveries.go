@@ -38,7 +38,7 @@ func deliveredTo(o client.Object) []string {
 		return nil
 	}
 	if repository := observe.DeliveredTo(f); repository != "" {
-		return []string{deliveredOn(repository, f.Status.FinishedAt.Time)}
+		return []string{deliveredOn(repository, f.Status.CompletionTime.Time)}
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (r observer) lookAtDeliveries(ctx context.Context, s *scope) error {
 		return nil
 	}
 	began, repository := s.now, locks.Repository(s.feature.Spec.Repository.URL)
-	if at := s.feature.Status.StartedAt; at != nil {
+	if at := s.feature.Status.StartTime; at != nil {
 		began = at.Time
 	}
 	var found []v1alpha1.Feature

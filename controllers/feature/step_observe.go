@@ -139,8 +139,8 @@ func (r observer) look(ctx context.Context, s *scope, from client.Reader, networ
 		Jobs: observe.Jobs(f, jobs.Items),
 		Pods: observe.Pods(pods.Items),
 	}
-	if s.active() && f.Status.Job.StartedAt != nil {
-		o.Volumes = observe.Volumes(claims.Items, f.Status.Job.StartedAt.Time, s.now)
+	if s.active() && f.Status.Job.StartTime != nil {
+		o.Volumes = observe.Volumes(claims.Items, f.Status.Job.StartTime.Time, s.now)
 	}
 	s.observed = o
 	if err := r.networks.look(ctx, s, pods.Items, networks); err != nil {

@@ -49,8 +49,8 @@ func TestDelivered(t *testing.T) {
 	r.final("login", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle("login")
 	f = r.want("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
-	if f.Status.Head != head || f.Status.Branch != "tidewaiter/login" || f.Status.FinishedAt == nil {
-		t.Errorf("head %q, branch %q, finished %v", f.Status.Head, f.Status.Branch, f.Status.FinishedAt)
+	if f.Status.Head != head || f.Status.Branch != "tidewaiter/login" || f.Status.CompletionTime == nil {
+		t.Errorf("head %q, branch %q, finished %v", f.Status.Head, f.Status.Branch, f.Status.CompletionTime)
 	}
 	r.wantCondition("login", v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonDelivered)
 }
@@ -175,7 +175,7 @@ func TestAModelThatComesLate(t *testing.T) {
 	r.settle("login")
 	for attempt := int64(1); attempt <= 2; attempt++ {
 		r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
-			run.WithConnected(false).WithConnectionChangedAt(metav1.NewTime(r.clock.Now())).
+			run.WithConnected(false).WithConnectionTransitionTime(metav1.NewTime(r.clock.Now())).
 				WithReport(applyv1alpha1.RunReport().WithWorkspaceReady(true).WithHead(head)).
 				WithFinal(applyv1alpha1.FinalReport().WithEpoch(attempt).WithOutcome(protocol.OutcomeAgentFailed).
 					WithReason(protocol.ReasonProviderUnavailable).WithMessage("Its last call of a model failed.").WithHead(head).
@@ -221,7 +221,7 @@ func TestSuspendAndResume(t *testing.T) {
 
 func TestDeadlineEndsTheRun(t *testing.T) {
 	r := newHarness(t)
-	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Deadline = &metav1.Duration{Duration: time.Hour} })
+	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.ActiveDeadline = &metav1.Duration{Duration: time.Hour} })
 	r.settle("login")
 	r.reportRunning("login")
 	r.pass(61 * time.Minute)

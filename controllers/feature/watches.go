@@ -121,7 +121,7 @@ func states(o client.Object) []string {
 		return nil
 	}
 	var list []string
-	if f.Status.Job != nil && f.Status.Job.EndedAt == nil {
+	if f.Status.Job != nil && f.Status.Job.EndTime == nil {
 		list = append(list, stateActive)
 	}
 	if observe.WaitsForRoom(f) {

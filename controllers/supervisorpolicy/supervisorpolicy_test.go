@@ -103,7 +103,7 @@ func TestStatus(t *testing.T) {
 		"anomalies-and-roles": {
 			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2,
 			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{
-				Anomalies: &v1alpha1.AnomalyRules{Stall: ptr.To[int32](20), Ladder: "Block", Hold: &metav1.Duration{Duration: time.Minute}},
+				Anomalies: &v1alpha1.AnomalyRules{StallTurns: ptr.To[int32](20), Ladder: "Block", HoldTimeout: &metav1.Duration{Duration: time.Minute}},
 				Roles:     []v1alpha1.RoleProfile{{Name: "dba", Pace: &v1alpha1.PacePlan{Alternate: "Ask."}}},
 			}},
 		},

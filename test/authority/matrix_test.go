@@ -25,7 +25,7 @@ const commit = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 // checkpoint is a record that the CRD accepts.
 func checkpoint(f *v1alpha1.Feature) v1alpha1.CheckpointSpec {
 	return v1alpha1.CheckpointSpec{
-		FeatureName: f.Name, FeatureUID: string(f.UID), Sequence: 1, Attempt: 1, Trigger: "Interval", CapturedAt: metav1.Now(),
+		FeatureName: f.Name, FeatureUID: string(f.UID), Sequence: 1, Attempt: 1, Trigger: "Interval", CaptureTime: metav1.Now(),
 		Commit: commit, Tree: commit, Base: commit, Verdict: v1alpha1.VerdictValid, Action: v1alpha1.ActionPromoted,
 	}
 }

@@ -109,9 +109,9 @@ func featureFields() []said {
 		guardedBy(fixed, "it says how the agent is started; each runtime works under the same filter of system calls, network and rules", "spec.agent.runtime"),
 		guardedBy("the rules of the CRD: from 1 to 65535", "it is the user of agent and watchdog, never root; they share no process namespace and no trusted volume", "spec.agent.runAsUser"),
 
-		guardedBy("policy.TestBudgets", "it lowers what the policy gives, and cannot raise it", "spec.budget.cost spec.budget.inputTokens spec.budget.outputTokens"),
-		harmlessly("it bounds the running time of the Feature; budget and capacity of the policy bound what it takes meanwhile", "spec.deadline"),
-		harmlessly("each retry is an attempt like any other: budget and deadline bound them", "spec.retries"),
+		guardedBy("policy.TestBudgets", "it lowers what the policy gives, and cannot raise it", "spec.budget.maxCost spec.budget.maxInputTokens spec.budget.maxOutputTokens"),
+		harmlessly("it bounds the running time of the Feature; budget and capacity of the policy bound what it takes meanwhile", "spec.activeDeadline"),
+		harmlessly("each retry is an attempt like any other: budget and deadline bound them", "spec.maxRetries"),
 		harmlessly("it orders the Features that wait in one project; projects take turns by age", "spec.priority"),
 		guardedBy(quota, "it is the size and class of the volumes, which the quota of the project bounds, and it is fixed at creation", "spec.workspace.size spec.workspace.storageClassName"),
 		guardedBy("the rules of the CRD: not with an approval that is required", "it throws the volumes away with the pod; a policy that requires an approval refuses it", "spec.workspace.ephemeral"),
@@ -177,20 +177,20 @@ func ruleFields(part string) []said {
 		guardedBy("policy.TestBoundsOfUseKeepEveryList", addsUp, "git.repositories[] delivery.branches[]"),
 		guardedBy("policy.TestGuardsNeverShrink", addsUp, "paths.protected[] paths.rules[].paths[] paths.rules[].roles[] paths.rules[].access contracts[].name contracts[].paths[]"),
 		guardedBy("policy.TestAProjectSetsNoTotalCapacity", notHere, "capacity.maxRunningTotal"),
-		guardedBy("policy.TestBudgets", notHere, "budget.global.cost budget.global.inputTokens budget.global.outputTokens"),
+		guardedBy("policy.TestBudgets", notHere, "budget.global.maxCost budget.global.maxInputTokens budget.global.maxOutputTokens"),
 		guardedBy("policy.TestAProjectDoesNotSwitchSupervisionOff", notHere, "supervision.enabled"),
 		guardedBy("policy.TestAProjectDoesNotLiftAnswerRules", notHere, "supervision.allowOutputReplacement supervision.allowRawOutput supervision.failOnViolation supervision.requireFormatValidation"),
-		guardedBy("the rights of the gateway", "the gateway asks the backend with a key of the project: a Secret of the Feature's namespace that a RoleBinding there lets the gateway read, and a backend that the platform lists", "models[].keySecretRef.name models[].keySecretRef.key"),
+		guardedBy("the rights of the gateway", "the gateway asks the backend with a key of the project: a Secret of the Feature's namespace that a RoleBinding there lets the gateway read, and a backend that the platform lists", "models[].secretKeyRef.name models[].secretKeyRef.key"),
 		guardedBy("policy.TestModels", "it chooses among the backends that the platform lists; "+overridden, "models[].role models[].backend models[].model models[].providerState"),
 		guardedBy("policy.TestOverridesAlwaysWin", "it opens the network of the project's agents and watchdogs to hosts by name; "+overridden, `egress.agent[].host egress.agent[].port egress.agent[].allowPrivate
 			egress.git[].host egress.git[].port egress.git[].allowPrivate egress.modelProviders egress.providerTools[]`),
-		guardedBy("policy.TestOverridesAlwaysWin", overridden, `isolation git.silence delivery.history paths.severity ledger.onFailure ledger.toolResults
-			anomalies.cascade anomalies.checkEveryTurns anomalies.contextPercent anomalies.cooldownTurns anomalies.hold anomalies.ladder anomalies.loop anomalies.silence anomalies.stall
-			breaker.maxCheckpointFailures budget.callsPerMinute budget.cost budget.inputTokens budget.outputTokens budget.project.cost budget.project.inputTokens budget.project.outputTokens budget.warnAtPercent
+		guardedBy("policy.TestOverridesAlwaysWin", overridden, `isolation git.silenceTimeout delivery.history paths.severity ledger.failurePolicy ledger.toolResults
+			anomalies.cascadeTools anomalies.checkEveryTurns anomalies.contextPercent anomalies.cooldownTurns anomalies.holdTimeout anomalies.ladder anomalies.loopCalls anomalies.silenceTimeout anomalies.stallTurns
+			breaker.maxCheckpointFailures budget.callsPerMinute budget.maxCost budget.maxInputTokens budget.maxOutputTokens budget.project.maxCost budget.project.maxInputTokens budget.project.maxOutputTokens budget.warnAtPercent
 			capacity.maxRunning changes.binaries changes.confusables changes.executables changes.hardlinks changes.hiddenCharacters changes.maxFileSize changes.maxFiles changes.maxLines changes.maxWorkspaceFiles
 			changes.maxWorkspaceSize changes.secrets changes.specialFiles changes.strayLinks changes.symlinks changes.unportableNames checks[].cel checks[].message checks[].name checks[].severity
-			concurrency.deliveries concurrency.locks concurrency.overlap execution.checkpoint.interval execution.checkpoint.maxChanges execution.checkpoint.minInterval execution.checkpoint.pauseTimeout
-			execution.mode execution.promotion execution.revertOnViolation execution.strategy retention.checkpoints retention.ledger retention.unpromotedBytes
+			concurrency.onDelivery concurrency.onLockConflict concurrency.onOverlap execution.checkpoint.interval execution.checkpoint.maxChanges execution.checkpoint.minInterval execution.checkpoint.pauseTimeout
+			execution.mode execution.promotion execution.revertOnViolation execution.strategy retention.checkpoints retention.ledgerPeriod retention.maxUnpromotedSize
 			roles[].name roles[].doctrine.maxTurnsWithoutProgress roles[].doctrine.saluteIntervalTurns roles[].pace.alternate roles[].pace.contingent roles[].pace.emergency
 			supervision.maxCorrections supervision.maxRetries supervision.restartMode supervision.timeoutProfile`),
 		harmlessly("no reviewer works in this version, and the condition of the policy says so", `reviewers.codeStyle.enabled reviewers.codeStyle.everyTasks reviewers.codeStyle.onMilestone reviewers.design.enabled reviewers.design.everyTasks

@@ -26,7 +26,7 @@ func TestBudget(t *testing.T) {
 		s.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: agentImage(t, "claude-code")}
 		s.Workspace.Size = ptr.To(resource.MustParse("256Mi"))
 		// An answer is taken to have 1,024 tokens: there is room for the first call alone.
-		s.Budget = &v1alpha1.Budget{OutputTokens: ptr.To[int64](1025)}
+		s.Budget = &v1alpha1.Budget{MaxOutputTokens: ptr.To[int64](1025)}
 		s.Prompt = scripted("Write a page about money.", `turns:
 - text: I look around first.
   run: ls
@@ -44,7 +44,7 @@ func TestBudget(t *testing.T) {
 	if f.Status.Run == nil || f.Status.Run.Report == nil || f.Status.Run.Report.State != protocol.StateFrozen {
 		t.Errorf("run %+v", f.Status.Run)
 	}
-	p.change("page", func(s *v1alpha1.FeatureSpec) { s.Budget.OutputTokens = ptr.To[int64](1_000_000) })
+	p.change("page", func(s *v1alpha1.FeatureSpec) { s.Budget.MaxOutputTokens = ptr.To[int64](1_000_000) })
 	f = p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if f.Status.Attempt != 1 {
 		t.Errorf("it took %d attempts", f.Status.Attempt)

@@ -71,7 +71,7 @@ func TestFaultsAreClearConditions(t *testing.T) {
 		"no-such-command": {
 			change: func(s *v1alpha1.FeatureSpec) {
 				s.Agent.Command, s.Agent.Args = []string{"/no/such/command"}, nil
-				s.Retries = ptr.To[int32](0)
+				s.MaxRetries = ptr.To[int32](0)
 			},
 			condition: v1alpha1.ConditionSucceeded, wantReason: v1alpha1.ReasonAgentNotStarted, wantMessage: "/no/such/command",
 		},
@@ -128,7 +128,7 @@ func TestAgentExitsWithEveryKindOfCode(t *testing.T) {
 		"segv":     {"kill -SEGV $$", "139"},
 	}
 	for name, c := range cases {
-		p.feature("exit-"+name, c.script, func(s *v1alpha1.FeatureSpec) { s.Retries = ptr.To[int32](0) })
+		p.feature("exit-"+name, c.script, func(s *v1alpha1.FeatureSpec) { s.MaxRetries = ptr.To[int32](0) })
 	}
 	for name, c := range cases {
 		f := p.phase("exit-"+name, v1alpha1.PhaseFailed, v1alpha1.ReasonAgentFailed)
@@ -141,7 +141,7 @@ func TestAgentExitsWithEveryKindOfCode(t *testing.T) {
 func TestRetriesCountAgentFailures(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)
-	p.feature("third-time", `[ "$TIDEWAITER_ATTEMPT" -ge 3 ] || exit 7; echo done > web/done.html`, func(s *v1alpha1.FeatureSpec) { s.Retries = ptr.To[int32](2) })
+	p.feature("third-time", `[ "$TIDEWAITER_ATTEMPT" -ge 3 ] || exit 7; echo done > web/done.html`, func(s *v1alpha1.FeatureSpec) { s.MaxRetries = ptr.To[int32](2) })
 	f := p.phase("third-time", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if f.Status.Failures != 2 {
 		t.Errorf("want 2 failures, have %d", f.Status.Failures)
@@ -153,11 +153,11 @@ func TestAgentThatNeverExitsMeetsItsDeadline(t *testing.T) {
 	p := newPlace(t, 3*time.Minute)
 	p.feature("forever", `trap '' TERM; echo page > web/page.html; while :; do sleep 1; done`, func(s *v1alpha1.FeatureSpec) {
 		seldomCheckpoints(s)
-		s.Deadline = &metav1.Duration{Duration: time.Hour}
+		s.ActiveDeadline = &metav1.Duration{Duration: time.Hour}
 	})
 	// No checkpoint has its work before the deadline ends it.
 	p.inAgent("forever", "test -s /workspace/web/page.html")
-	p.change("forever", func(s *v1alpha1.FeatureSpec) { s.Deadline = &metav1.Duration{Duration: time.Second} })
+	p.change("forever", func(s *v1alpha1.FeatureSpec) { s.ActiveDeadline = &metav1.Duration{Duration: time.Second} })
 	p.phase("forever", v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)
 	p.until("forever", "its work to be kept", func(f *v1alpha1.Feature) bool { return f.Status.LastValidCheckpoint != "" })
 }

@@ -25,7 +25,7 @@ func (p *place) climbs(ladder v1alpha1.Rung) {
 	p.Helper()
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "ladder"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{
-			Anomalies: &v1alpha1.AnomalyRules{CheckEveryTurns: ptr.To[int32](1), CooldownTurns: ptr.To[int32](1), Hold: &metav1.Duration{Duration: time.Second}, Ladder: ladder},
+			Anomalies: &v1alpha1.AnomalyRules{CheckEveryTurns: ptr.To[int32](1), CooldownTurns: ptr.To[int32](1), HoldTimeout: &metav1.Duration{Duration: time.Second}, Ladder: ladder},
 		},
 		// So that nothing of what is wrong is promoted before it is taken back.
 		Overrides: &v1alpha1.Rules{Execution: &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{Interval: &metav1.Duration{Duration: time.Hour}}}},
@@ -103,11 +103,11 @@ func TestAgentThatEndsItsLoop(t *testing.T) {
 	p, about := newPlace(t, 8*time.Minute), "whirls" // on a busy machine this client takes minutes to end
 	// On a busy machine this client loses a part of what a command says, so that one of the four results before its end may be another one.
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "early"}, Spec: v1alpha1.SupervisorPolicySpec{
-		Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{Loop: ptr.To[int32](2)}},
+		Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{LoopCalls: ptr.To[int32](2)}},
 	}}), "make the policy")
 	p.feature("page", "", func(s *v1alpha1.FeatureSpec) {
 		s.Agent = v1alpha1.Agent{Runtime: "qwen-code", Image: agentImage(t, "qwen-code")}
-		s.Retries = ptr.To[int32](0)
+		s.MaxRetries = ptr.To[int32](0)
 		s.Prompt = scripted("Write a page about "+about+".", `turns:
 - text: I begin.
   run: mkdir -p web && echo wrong > web/wrong.html

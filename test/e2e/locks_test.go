@@ -73,8 +73,8 @@ func TestLocks(t *testing.T) {
 	p.signal("first", "end")
 	first := p.phase("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	second := p.phase("second", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
-	if second.Status.StartedAt.Before(first.Status.FinishedAt) {
-		t.Errorf("the second started at %s, before the first finished at %s", second.Status.StartedAt, first.Status.FinishedAt)
+	if second.Status.StartTime.Before(first.Status.CompletionTime) {
+		t.Errorf("the second started at %s, before the first finished at %s", second.Status.StartTime, first.Status.CompletionTime)
 	}
 	for name, f := range map[string]*v1alpha1.Feature{"first": first, "second": second} {
 		if got := p.history(f.Status.Branch); !strings.Contains(got, "info: "+name) {
@@ -143,7 +143,7 @@ func TestOverlap(t *testing.T) {
 	if m := p.condition("told", v1alpha1.ConditionAreasDisjoint, v1alpha1.ReasonAreasOverlap); !strings.Contains(m, "Feature first works on the same repository: web/** of its plan and web/*.html of this one") {
 		t.Errorf("the message is %q", m)
 	}
-	p.contracts(func(r *v1alpha1.Rules) { r.Concurrency = &v1alpha1.ConcurrencyRules{Overlap: v1alpha1.OverlapWait} })
+	p.contracts(func(r *v1alpha1.Rules) { r.Concurrency = &v1alpha1.ConcurrencyRules{OnOverlap: v1alpha1.OverlapWait} })
 	p.feature("waits", "echo waits > web/waits.html", allow("web/waits.html"))
 	p.feature("apart", "echo apart > docs.md", allow("/docs.md"))
 	f := p.phase("waits", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForArea)
@@ -154,10 +154,10 @@ func TestOverlap(t *testing.T) {
 	p.signal("first", "end")
 	first := p.phase("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	waited := p.phase("waits", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
-	if waited.Status.StartedAt.Before(first.Status.FinishedAt) {
-		t.Errorf("it started at %s, before the first finished at %s", waited.Status.StartedAt, first.Status.FinishedAt)
+	if waited.Status.StartTime.Before(first.Status.CompletionTime) {
+		t.Errorf("it started at %s, before the first finished at %s", waited.Status.StartTime, first.Status.CompletionTime)
 	}
-	if !apart.Status.StartedAt.Before(first.Status.FinishedAt) {
+	if !apart.Status.StartTime.Before(first.Status.CompletionTime) {
 		t.Error("a Feature waited whose areas do not overlap")
 	}
 	p.phase("told", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)

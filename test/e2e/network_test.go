@@ -36,7 +36,7 @@ func TestAnOpenNetworkEndsTheAgent(t *testing.T) {
 	if m := p.condition("login", v1alpha1.ConditionIsolated, v1alpha1.ReasonNetworkOpened); !strings.Contains(m, "NetworkPolicy allow-all allows egress") {
 		t.Errorf("the message is %q", m)
 	}
-	f := p.until("login", "the end of the attempt", func(f *v1alpha1.Feature) bool { return f.Status.Job != nil && f.Status.Job.EndedAt != nil })
+	f := p.until("login", "the end of the attempt", func(f *v1alpha1.Feature) bool { return f.Status.Job != nil && f.Status.Job.EndTime != nil })
 	if f.Status.Run == nil || f.Status.Run.Final == nil || f.Status.Run.Final.Outcome != "Stopped" || f.Status.Lost+f.Status.Failures > 0 {
 		t.Errorf("the attempt did not end in order: %+v", f.Status.Run)
 	}

@@ -266,7 +266,7 @@ func TestRollbackOfAReadyFeature(t *testing.T) {
 	before := p.phase("ripe", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonApprovalRequired)
 	p.wantDone(p.request("ripe", rollback("back", "", "ripe-1")), "Reverted 1 file: web/a.html")
 	f := p.until("ripe", "another head", func(f *v1alpha1.Feature) bool {
-		return f.Status.Head != before.Status.Head && f.Status.Job.EndedAt != nil
+		return f.Status.Head != before.Status.Head && f.Status.Job.EndTime != nil
 	})
 	p.change("ripe", func(s *v1alpha1.FeatureSpec) { s.Delivery.ApprovedCommit = f.Status.Head })
 	p.phase("ripe", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)

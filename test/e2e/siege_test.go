@@ -115,8 +115,8 @@ siege/files)`+siege+`
   echo 'after the siege' > web/end.html ;;
 esac`, func(s *v1alpha1.FeatureSpec) {
 		s.Execution.Mode = v1alpha1.ModeDeterministic
-		s.Deadline = &metav1.Duration{Duration: 30 * time.Minute}
-		s.Retries = ptr.To[int32](0)
+		s.ActiveDeadline = &metav1.Duration{Duration: 30 * time.Minute}
+		s.MaxRetries = ptr.To[int32](0)
 		s.Workspace.Size = ptr.To(resource.MustParse("6Gi"))
 		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}, Milestones: []v1alpha1.Milestone{{
 			Name: "siege", Tasks: []v1alpha1.Task{

@@ -34,7 +34,7 @@ The class is that of the last call. Calls of the class ` + "`Budget`" + ` and ca
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row[0], row[1], row[2])
 	}
 	b.WriteString(`
-After 51 such attempts in a row, which is some eight hours, the Feature is ` + "`Blocked`" + ` and a person asks for a retry. The pauses do not count towards ` + "`spec.deadline`" + `, the
+After 51 such attempts in a row, which is some eight hours, the Feature is ` + "`Blocked`" + ` and a person asks for a retry. The pauses do not count towards ` + "`spec.activeDeadline`" + `, the
 running time of the attempts does. ` + "`status.unserved`" + ` has the count, and the message of the condition ` + "`Succeeded`" + ` says when the next attempt starts.
 
 | Reason or status | Class | Meaning | What to do |

@@ -62,14 +62,14 @@ func TestBudgetsAreThoseOfNow(t *testing.T) {
 	until, answered := eventually(t), g.answers(t)
 
 	limits := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "limits"}, Spec: v1alpha1.SupervisorPolicySpec{
-		Defaults: &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Project: &v1alpha1.Budget{OutputTokens: ptr.To[int64](100)}}},
+		Defaults: &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Project: &v1alpha1.Budget{MaxOutputTokens: ptr.To[int64](100)}}},
 	}}
 	if err := env.Client.Create(t.Context(), limits); err != nil {
 		t.Fatal(err)
 	}
 	until("the budget is held to", answered(login.Token, http.StatusServiceUnavailable))
 	_, _, _, text := g.ask(t, login.Token, "form")
-	for _, part := range []string{`this month's budget of the project \"` + project + `\"`, "raise budget.project.outputTokens of the SupervisorPolicy (defaults of " + project + "/limits)"} {
+	for _, part := range []string{`this month's budget of the project \"` + project + `\"`, "raise budget.project.maxOutputTokens of the SupervisorPolicy (defaults of " + project + "/limits)"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in %s", part, text)
 		}
@@ -87,7 +87,7 @@ func TestBudgetsAreThoseOfNow(t *testing.T) {
 	if !answered(elsewhere.Token, http.StatusOK)() {
 		t.Error("a broken policy stops an agent at work")
 	}
-	limits.Spec.Defaults.Budget.Project.OutputTokens = ptr.To[int64](1_000_000)
+	limits.Spec.Defaults.Budget.Project.MaxOutputTokens = ptr.To[int64](1_000_000)
 	if err := env.Client.Update(t.Context(), limits); err != nil {
 		t.Fatal(err)
 	}

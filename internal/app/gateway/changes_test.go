@@ -148,7 +148,7 @@ func TestChangesAreRecorded(t *testing.T) {
 func TestRetentionByPolicy(t *testing.T) {
 	project := env.Project(t)
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "short"}, Spec: v1alpha1.SupervisorPolicySpec{
-		Defaults: &v1alpha1.Rules{Retention: &v1alpha1.RetentionRules{Ledger: &metav1.Duration{Duration: 2 * time.Hour}}},
+		Defaults: &v1alpha1.Rules{Retention: &v1alpha1.RetentionRules{LedgerPeriod: &metav1.Duration{Duration: 2 * time.Hour}}},
 	}}
 	if err := env.Client.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestRetentionByPolicy(t *testing.T) {
 	if _, err := l.Checkpoints().Changes(t.Context(), string(login.Feature.UID), 1); err != nil {
 		t.Errorf("removed too early: %v", err)
 	}
-	policy.Spec.Defaults.Retention.Ledger.Duration = time.Hour
+	policy.Spec.Defaults.Retention.LedgerPeriod.Duration = time.Hour
 	f.must(env.Client.Update(t.Context(), policy))
 	f.must(r.round(t.Context(), l))
 	if _, err := l.Checkpoints().Changes(t.Context(), string(login.Feature.UID), 1); err == nil || !strings.Contains(err.Error(), ledger.ErrNotFound.Error()) {

@@ -61,7 +61,7 @@ func TestAProjectBringsItsKey(t *testing.T) {
 	until("key of the gateway")
 
 	models := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "models"}, Spec: v1alpha1.SupervisorPolicySpec{
-		Defaults: &v1alpha1.Rules{Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "main", Model: "large", KeySecretRef: &v1alpha1.SecretKeyRef{Name: "model-key", Key: "token"}}}},
+		Defaults: &v1alpha1.Rules{Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "main", Model: "large", SecretKeyRef: &v1alpha1.SecretKeyRef{Name: "model-key", Key: "token"}}}},
 	}}
 	create := func(o client.Object) {
 		t.Helper()
@@ -94,12 +94,12 @@ func TestAProjectBringsItsKey(t *testing.T) {
 		}
 	}
 	of := func(secret, key string) *v1alpha1.SecretKeyRef { return &v1alpha1.SecretKeyRef{Name: secret, Key: key} }
-	change(v1alpha1.ModelRef{Role: "primary", Backend: "main", Model: "large", KeySecretRef: of("model-key", "long")})
+	change(v1alpha1.ModelRef{Role: "primary", Backend: "main", Model: "large", SecretKeyRef: of("model-key", "long")})
 	until("are the most")
 	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "another"}, StringData: map[string]string{"token": "of nobody"}})
-	change(v1alpha1.ModelRef{Role: "primary", Backend: "main", Model: "large", KeySecretRef: of("another", "token")})
+	change(v1alpha1.ModelRef{Role: "primary", Backend: "main", Model: "large", SecretKeyRef: of("another", "token")})
 	until("the gateway may not read the Secret " + project + "/another")
-	change(v1alpha1.ModelRef{Role: "primary", Backend: "plain", Model: "large", KeySecretRef: of("model-key", "token")})
+	change(v1alpha1.ModelRef{Role: "primary", Backend: "plain", Model: "large", SecretKeyRef: of("model-key", "token")})
 	until("no key is sent there")
 }
 

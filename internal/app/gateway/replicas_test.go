@@ -35,19 +35,19 @@ func TestBudgetsAcrossReplicas(t *testing.T) {
 		says                string
 	}{
 		"output tokens of a Feature": {
-			v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To[int64](200_000)}}, []string{"login"}, 200_000, ledger.LeastOutput, 0,
-			func(turn protocol.Turn) int64 { return turn.OutputTokens }, "raise budget.outputTokens of the SupervisorPolicy",
+			v1alpha1.BudgetRules{Budget: v1alpha1.Budget{MaxOutputTokens: ptr.To[int64](200_000)}}, []string{"login"}, 200_000, ledger.LeastOutput, 0,
+			func(turn protocol.Turn) int64 { return turn.OutputTokens }, "raise budget.maxOutputTokens of the SupervisorPolicy",
 		},
 		// An answer costs 0.045, and the question less than 0.001.
 		"cost of a project": {
-			v1alpha1.BudgetRules{Project: &v1alpha1.Budget{Cost: "4"}}, []string{"login", "logout"}, 4_000_000, 15*ledger.LeastOutput + 1000, 1000,
+			v1alpha1.BudgetRules{Project: &v1alpha1.Budget{MaxCost: "4"}}, []string{"login", "logout"}, 4_000_000, 15*ledger.LeastOutput + 1000, 1000,
 			func(turn protocol.Turn) int64 {
 				cost, err := ledger.ParseDecimal(turn.Cost)
 				if err != nil {
 					panic(err)
 				}
 				return cost
-			}, "raise budget.project.cost of the SupervisorPolicy",
+			}, "raise budget.project.maxCost of the SupervisorPolicy",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestAReplicaThatIsKilled(t *testing.T) {
 		f.must(err)
 		f.must(db.QueryRowContext(t.Context(), "SELECT COALESCE(SUM(output), 0) FROM reservations WHERE feature_uid = $1", string(a.Feature.UID)).Scan(&own))
 	}
-	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To(usage.Usage.OutputTokens + own + ledger.LeastOutput - 1)}}})
+	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{MaxOutputTokens: ptr.To(usage.Usage.OutputTokens + own + ledger.LeastOutput - 1)}}})
 	f.limited(a)
 	ask := func(g *gateway) try {
 		return tongues[0].ask(t.Context(), g.client(t), "https://"+g.address, as(a.Token, "form"), play{words: 1})
@@ -215,7 +215,7 @@ func TestADatabaseThatIsKilled(t *testing.T) {
 	server := postgres.Start(t, "gateway")
 	f := newFleet(t, server.URL, 2)
 	closed, open := env.Project(t), env.Project(t)
-	f.policy(open, v1alpha1.Rules{Ledger: &v1alpha1.LedgerRules{OnFailure: "Open"}})
+	f.policy(open, v1alpha1.Rules{Ledger: &v1alpha1.LedgerRules{FailurePolicy: "Ignore"}})
 	login, lenient := f.attempt(closed, "login"), f.attempt(open, "lenient")
 	c := f.work(f.watchdog(login, "form"), 8, long)
 	ask := func(g *gateway, a *attempt.Attempt, task string) try {
@@ -226,7 +226,7 @@ func TestADatabaseThatIsKilled(t *testing.T) {
 		server.Kill()
 		for _, g := range f.gateways {
 			for _, task := range []string{"form", "new"} {
-				if x := ask(g, login, task); !f.refused(x, "LedgerUnavailable", "ledger.onFailure") {
+				if x := ask(g, login, task); !f.refused(x, "LedgerUnavailable", "ledger.failurePolicy") {
 					t.Errorf("without a database the task %q was answered %d: %s", task, x.status, x.text)
 				}
 			}
@@ -277,7 +277,7 @@ func TestAGatewayOnAFileThatIsKilled(t *testing.T) {
 	}
 	usage, err := f.gateways[0].allowance(t, login.Token)
 	f.must(err)
-	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To(usage.Usage.OutputTokens + ledger.LeastOutput)}}})
+	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{MaxOutputTokens: ptr.To(usage.Usage.OutputTokens + ledger.LeastOutput)}}})
 	f.limited(login)
 	g := f.gateways[0]
 	if x := tongues[0].ask(t.Context(), g.client(t), "https://"+g.address, as(login.Token, "form"), play{words: 1}); !x.ended {

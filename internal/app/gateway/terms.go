@@ -127,7 +127,7 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 		return terms{}, err
 	}
 	t := terms{
-		Models: effective.Models, ProviderTools: effective.ProviderTools, Silence: effective.Supervision.TimeoutProfile.Silence(), Unrecorded: effective.LedgerFailure == policy.LedgerOpen,
+		Models: effective.Models, ProviderTools: effective.ProviderTools, Silence: effective.Supervision.TimeoutProfile.Silence(), Unrecorded: effective.LedgerFailure == policy.LedgerIgnore,
 		ToolResults: effective.ToolResults,
 	}
 	if !effective.Supervision.Enabled {

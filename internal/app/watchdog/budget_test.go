@@ -32,7 +32,7 @@ func (p *purse) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == protocol.AllowancePath:
 		a := protocol.Allowance{Usage: protocol.Usage{Calls: p.calls.Load(), InputTokens: 100 * p.calls.Load(), Cost: "0.5"}, Warning: "it is nearly used"}
 		if p.empty.Load() {
-			a.Exceeded = "the budget has nothing left; raise budget.cost"
+			a.Exceeded = "the budget has nothing left; raise budget.maxCost"
 		}
 		if err := json.NewEncoder(w).Encode(a); err != nil {
 			panic(http.ErrAbortHandler)
@@ -120,7 +120,7 @@ func TestABudgetThatIsUsedUp(t *testing.T) {
 		s := w.intake.Status()
 		return s.State == protocol.StateFrozen && s.Fault != nil && s.BudgetWarning == "it is nearly used"
 	})
-	want := protocol.Fault{Reason: protocol.ReasonBudgetExceeded, Message: "the budget has nothing left; raise budget.cost"}
+	want := protocol.Fault{Reason: protocol.ReasonBudgetExceeded, Message: "the budget has nothing left; raise budget.maxCost"}
 	if diff := cmp.Diff(want, *w.intake.Status().Fault); diff != "" {
 		t.Errorf("fault (-want +got):\n%s", diff)
 	}

@@ -99,7 +99,7 @@ func hoard(t *testing.T, step string) {
 		t.Errorf("step %q was never reached", step)
 	}
 	code, out := verify(t, w.paths.Trusted, "--history")
-	if code != 0 || !strings.Contains(out, "have lost their content to retention.unpromotedBytes") {
+	if code != 0 || !strings.Contains(out, "have lost their content to retention.maxUnpromotedSize") {
 		t.Errorf("verify: code %d\n%s", code, out)
 	}
 	if got := w.delivered("web/good.html"); got != "good" {
@@ -119,7 +119,7 @@ func (w *world) wantRollbackOfDropped() (bytes int64) {
 		o.Requests = []protocol.Request{back("gone", protocol.RollbackFull, 1)}
 	})
 	w.seal(2)
-	if r := w.result("gone"); r == nil || r.OK || !strings.Contains(r.Message, "retention.unpromotedBytes") {
+	if r := w.result("gone"); r == nil || r.OK || !strings.Contains(r.Message, "retention.maxUnpromotedSize") {
 		w.t.Errorf("rollback to a checkpoint without content: %+v", r)
 	}
 	if err := os.RemoveAll(filepath.Join(w.paths.Workspace, "web")); err != nil {

@@ -61,7 +61,7 @@ func Rows() []Row {
 		{Reason: "ModelNotAvailable", Class: protocol.FailurePolicy, Meaning: "No backend in force has the model that the policy names, or none speaks the dialect, or a cost budget needs prices that the model does not have.",
 			Fix: "Add the backend or the model to the ConfigMap tidewaiter-backends, or correct models of the SupervisorPolicy."},
 		{Reason: "KeyNotAccepted", Class: protocol.FailurePolicy, Meaning: "The backend has no key, does not accept it, or the gateway may not read it.",
-			Fix: "Set the backend's entry of the Secret tidewaiter-model-keys, or the Secret that models[].keySecretRef of the policy names."},
+			Fix: "Set the backend's entry of the Secret tidewaiter-model-keys, or the Secret that models[].secretKeyRef of the policy names."},
 		{Reason: "ServerToolNotAllowed", Class: protocol.FailurePolicy, Meaning: "The request asks for a tool that the provider runs, and the policy does not allow it.",
 			Fix: "List the tool in egress.providerTools of a SupervisorPolicy, or switch it off in the agent."},
 		{Reason: "ProviderStateNotAllowed", Class: protocol.FailurePolicy, Meaning: "The request refers to state that the provider would keep, and the policy does not allow it.",

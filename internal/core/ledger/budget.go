@@ -36,9 +36,9 @@ type Resource string
 
 // Resources that budgets limit, by the names that they have in a policy.
 const (
-	InputTokens  Resource = "inputTokens"
-	OutputTokens Resource = "outputTokens"
-	Cost         Resource = "cost"
+	InputTokens  Resource = "maxInputTokens"
+	OutputTokens Resource = "maxOutputTokens"
+	Cost         Resource = "maxCost"
 )
 
 // Resources are all of them.

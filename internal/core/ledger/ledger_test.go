@@ -37,7 +37,7 @@ func TestOver(t *testing.T) {
 		},
 		"one too many": {
 			feature, Amount{Input: 80}, Amount{}, Amount{Input: 21},
-			"the budget of the Feature has 20 of 100 input tokens left, and the next call may take 21; raise spec.budget.inputTokens of the Feature",
+			"the budget of the Feature has 20 of 100 input tokens left, and the next call may take 21; raise spec.budget.maxInputTokens of the Feature",
 			false,
 		},
 		"all is reserved, an unknown size": {
@@ -47,22 +47,22 @@ func TestOver(t *testing.T) {
 		},
 		"over by a call that used more": {
 			feature, Amount{Input: 120}, Amount{}, Amount{Input: 1},
-			"the budget of the Feature has 0 of 100 input tokens left, and the next call may take 1; raise spec.budget.inputTokens of the Feature",
+			"the budget of the Feature has 0 of 100 input tokens left, and the next call may take 1; raise spec.budget.maxInputTokens of the Feature",
 			false,
 		},
 		"money": {
 			cost, Amount{Cost: 2_450_000}, Amount{Cost: 50_000}, Amount{Cost: 50_001},
-			`this month's budget of the project "shop" has 0.05 of 2.50 left, and the next call may cost 0.050001; raise budget.project.cost of the SupervisorPolicy (overrides of shop/limits)`,
+			`this month's budget of the project "shop" has 0.05 of 2.50 left, and the next call may cost 0.050001; raise budget.project.maxCost of the SupervisorPolicy (overrides of shop/limits)`,
 			false,
 		},
 		"what has to be raised comes before what has to be waited for": {
 			Budget{Scope: Global, Limit: Amount{Input: 100, Output: 10}}, Amount{Input: 50, Output: 10}, Amount{Input: 50}, Amount{Input: 1, Output: 1},
-			"this month's global budget has 0 of 10 output tokens left, and the next call may take 1; raise budget.global.outputTokens",
+			"this month's global budget has 0 of 10 output tokens left, and the next call may take 1; raise budget.global.maxOutputTokens",
 			false,
 		},
 		"more than fits": {
 			Budget{Scope: Global, Limit: Amount{Input: math.MaxInt64}}, Amount{Input: math.MaxInt64 - 1}, Amount{Input: 2}, Amount{Input: math.MaxInt64},
-			"this month's global budget has 1 of 9223372036854775807 input tokens left, and the next call may take 9223372036854775807; raise budget.global.inputTokens",
+			"this month's global budget has 1 of 9223372036854775807 input tokens left, and the next call may take 9223372036854775807; raise budget.global.maxInputTokens",
 			false,
 		},
 	} {

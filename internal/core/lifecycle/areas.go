@@ -25,7 +25,7 @@ func (p *plan) disjoint(s situation) bool {
 	if a.Overlap == nil || !a.Wait || s.atWork() {
 		return true
 	}
-	p.at = summary{phase: Pending, reason: ReasonWaitingForArea, message: a.Overlap.message() + " The policy says to wait (concurrency.overlap)."}
+	p.at = summary{phase: Pending, reason: ReasonWaitingForArea, message: a.Overlap.message() + " The policy says to wait (concurrency.onOverlap)."}
 	p.wake(s.now.Add(areaRecheck))
 	return false
 }
@@ -59,7 +59,7 @@ func (s situation) areasDisjoint(at summary) Condition {
 	case a == nil:
 		return notYet(ConditionAreasDisjoint, "The areas of other Features are looked at before an attempt starts.")
 	case a.Ignore:
-		return Condition{ConditionAreasDisjoint, Unknown, ReasonNotCompared, "The policy lets areas overlap (concurrency.overlap)."}
+		return Condition{ConditionAreasDisjoint, Unknown, ReasonNotCompared, "The policy lets areas overlap (concurrency.onOverlap)."}
 	case a.Overlap == nil:
 		return Condition{ConditionAreasDisjoint, True, ReasonNoOverlap, "When the attempt started, no other running Feature of the repository could change the same paths."}
 	case at.reason == ReasonWaitingForArea:

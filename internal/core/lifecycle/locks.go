@@ -143,7 +143,7 @@ func reclaimer(l Locks, lost string) string {
 func (s situation) lockNotFreeSummary(granted bool) summary {
 	at := summary{phase: Blocked, reason: ReasonLockNotFree, stalled: true, message: s.o.Memory.Condition(ConditionLocksHeld).Message}
 	if !s.locksWere(ReasonLockNotFree) || granted || len(s.granted) > 0 {
-		at.message = fmt.Sprintf("%s The policy says concurrency.locks: Fail. Try again with %s.", waitsFor(s.o.Locks.Busy), s.retryHint())
+		at.message = fmt.Sprintf("%s The policy says concurrency.onLockConflict: Fail. Try again with %s.", waitsFor(s.o.Locks.Busy), s.retryHint())
 	}
 	return at
 }

@@ -84,7 +84,7 @@ func (s situation) wantedUnderLocks() nextRun {
 }
 
 // raiseFirst answers a retry for which there is no running time left.
-const raiseFirst = "The running time is over spec.deadline: raise it first, then ask again with a new id."
+const raiseFirst = "The running time is over spec.activeDeadline: raise it first, then ask again with a new id."
 
 // agentUnlessOver wants an agent, if there is running time left.
 func (s situation) agentUnlessOver(n nextRun) nextRun {

@@ -96,11 +96,11 @@ func (s situation) deliveredSummary() summary {
 }
 
 func (s situation) deadlineSummary() summary {
-	over := fmt.Sprintf("The running time is over spec.deadline (%s). The work is kept: raise the deadline and start", s.o.Spec.Deadline)
+	over := fmt.Sprintf("The running time is over spec.activeDeadline (%s). The work is kept: raise the deadline and start", s.o.Spec.Deadline)
 	if !s.deadlineOver() { // a person has raised it since
-		over = "The running time was over spec.deadline. The work is kept: start"
+		over = "The running time was over spec.activeDeadline. The work is kept: start"
 		if s.o.Spec.Deadline > 0 {
-			over = fmt.Sprintf("The running time was over spec.deadline, which is %s now. The work is kept: start", s.o.Spec.Deadline)
+			over = fmt.Sprintf("The running time was over spec.activeDeadline, which is %s now. The work is kept: start", s.o.Spec.Deadline)
 		}
 	}
 	return summary{phase: Failed, reason: protocol.ReasonDeadlineExceeded, stalled: true, message: over + fmt.Sprintf(" the agent again with %s.", s.retryHint())}
@@ -108,14 +108,14 @@ func (s situation) deadlineSummary() summary {
 
 func (s situation) agentFailedSummary(f *Final) summary {
 	return summary{phase: Failed, reason: cmp.Or(f.Reason, protocol.ReasonAgentFailed), stalled: true, message: fmt.Sprintf(
-		"%s It failed %s and spec.retries is %d. The work is kept: start the agent again with %s.",
+		"%s It failed %s and spec.maxRetries is %d. The work is kept: start the agent again with %s.",
 		sentence(f.Message), times(s.m.Failures), s.o.Spec.Retries, s.retryHint())}
 }
 
 // podEndedSummary is for an agent whose pods end by themselves.
 func (s situation) podEndedSummary() summary {
 	return summary{phase: Failed, reason: ReasonPodEnded, stalled: true, message: fmt.Sprintf(
-		"Attempt %d: the pod ended by itself before its final report, as did %d before it: neither a person nor the cluster asked it to. From the %dth on each spends a retry, and spec.retries is %d. "+
+		"Attempt %d: the pod ended by itself before its final report, as did %d before it: neither a person nor the cluster asked it to. From the %dth on each spends a retry, and spec.maxRetries is %d. "+
 			"See the Event PodLost for how it ended; mostly the agent used more memory or disk than spec.agent.resources and the volumes allow. The work is kept: start the agent again with %s.",
 		s.m.Attempt, s.m.Unordered-1, freeEnds+1, s.o.Spec.Retries, s.retryHint())}
 }

@@ -304,7 +304,7 @@ func (c Config) named(d string, ref policy.ModelRef) (Route, error) {
 		return Route{}, &Refusal{Message: fmt.Sprintf("%s names the model %q, which the backend %q does not list", at, ref.Model, ref.Backend)}
 	}
 	if u, err := url.Parse(b.BaseURL); ref.Key != (policy.SecretKey{}) && (err != nil || u.Scheme != "https") {
-		return Route{}, &Refusal{Message: fmt.Sprintf("%s has a keySecretRef, and the backend %q is asked over plain http: no key is sent there", at, ref.Backend)}
+		return Route{}, &Refusal{Message: fmt.Sprintf("%s has a secretKeyRef, and the backend %q is asked over plain http: no key is sent there", at, ref.Backend)}
 	}
 	return Route{Backend: b, Model: b.Models[j], Key: ref.Key, ProviderState: ref.ProviderState == policy.StateAllow}, nil
 }

@@ -72,11 +72,11 @@ func budgetRows() []Row {
 			func(x *Rules) *l { return &x.Budget.Global }, func(x *Effective) *e { return &x.Budgets.Global }, globalOnly},
 	} {
 		rows = append(rows,
-			b.only(count(b.at+"inputTokens", "Most input tokens of "+b.whose+". Tokens that the provider had cached count.",
+			b.only(count(b.at+"maxInputTokens", "Most input tokens of "+b.whose+". Tokens that the provider had cached count.",
 				func(x *Rules) **int64 { return &b.rules(x).InputTokens }, func(x *Effective) *int64 { return &b.effective(x).InputTokens }, 0, smaller, from[int64](1, maxLarge))),
-			b.only(count(b.at+"outputTokens", "Most output tokens of "+b.whose+".",
+			b.only(count(b.at+"maxOutputTokens", "Most output tokens of "+b.whose+".",
 				func(x *Rules) **int64 { return &b.rules(x).OutputTokens }, func(x *Effective) *int64 { return &b.effective(x).OutputTokens }, 0, smaller, from[int64](1, maxLarge))),
-			b.only(money(b.at+"cost", "Most cost of "+b.whose+".",
+			b.only(money(b.at+"maxCost", "Most cost of "+b.whose+".",
 				func(x *Rules) **int64 { return &b.rules(x).Cost }, func(x *Effective) *int64 { return &b.effective(x).Cost })))
 	}
 	return append(rows, count("budget.warnAtPercent", "Share of a budget, in percent, from which on people are told that it is nearly used.",

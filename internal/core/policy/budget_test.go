@@ -29,25 +29,25 @@ func TestBudgets(t *testing.T) {
 		origin    string
 		conflicts []string
 	}{
-		"nobody":                   {nil, LimitRules{}, "budget.cost", 0, "built-in", nil},
-		"the Feature alone":        {nil, cost(5), "budget.cost", 5, "the Feature", nil},
-		"a Feature takes less":     {[]Source{global(feature(10), Rules{})}, cost(5), "budget.cost", 5, "the Feature", nil},
-		"a Feature takes no more":  {[]Source{global(feature(10), Rules{})}, cost(50), "budget.cost", 10, "defaults of sys/g", nil},
-		"a project gives more":     {[]Source{global(feature(10), Rules{}), project(feature(20), Rules{})}, cost(50), "budget.cost", 20, "defaults of shop/p", nil},
-		"but not over an override": {[]Source{global(Rules{}, feature(10)), project(feature(20), feature(30))}, LimitRules{}, "budget.cost", 10, "overrides of sys/g", nil},
-		"less than an override":    {[]Source{global(Rules{}, feature(10))}, cost(5), "budget.cost", 5, "the Feature", nil},
-		"a project's month":        {[]Source{global(month(10), Rules{}), project(month(20), Rules{})}, LimitRules{}, "budget.project.cost", 20, "defaults of shop/p", nil},
-		"everybody's month":        {[]Source{global(forAll(10), Rules{})}, LimitRules{}, "budget.global.cost", 10, "defaults of sys/g", nil},
+		"nobody":                   {nil, LimitRules{}, "budget.maxCost", 0, "built-in", nil},
+		"the Feature alone":        {nil, cost(5), "budget.maxCost", 5, "the Feature", nil},
+		"a Feature takes less":     {[]Source{global(feature(10), Rules{})}, cost(5), "budget.maxCost", 5, "the Feature", nil},
+		"a Feature takes no more":  {[]Source{global(feature(10), Rules{})}, cost(50), "budget.maxCost", 10, "defaults of sys/g", nil},
+		"a project gives more":     {[]Source{global(feature(10), Rules{}), project(feature(20), Rules{})}, cost(50), "budget.maxCost", 20, "defaults of shop/p", nil},
+		"but not over an override": {[]Source{global(Rules{}, feature(10)), project(feature(20), feature(30))}, LimitRules{}, "budget.maxCost", 10, "overrides of sys/g", nil},
+		"less than an override":    {[]Source{global(Rules{}, feature(10))}, cost(5), "budget.maxCost", 5, "the Feature", nil},
+		"a project's month":        {[]Source{global(month(10), Rules{}), project(month(20), Rules{})}, LimitRules{}, "budget.project.maxCost", 20, "defaults of shop/p", nil},
+		"everybody's month":        {[]Source{global(forAll(10), Rules{})}, LimitRules{}, "budget.global.maxCost", 10, "defaults of sys/g", nil},
 		"a project for everybody": {
-			[]Source{global(forAll(10), Rules{}), project(forAll(20), forAll(30))}, LimitRules{}, "budget.global.cost", 10, "defaults of sys/g",
+			[]Source{global(forAll(10), Rules{}), project(forAll(20), forAll(30))}, LimitRules{}, "budget.global.maxCost", 10, "defaults of sys/g",
 			[]string{
-				"budget.global.cost: defaults of shop/p sets it, and only global policies may; it is not followed",
-				"budget.global.cost: overrides of shop/p sets it, and only global policies may; it is not followed",
+				"budget.global.maxCost: defaults of shop/p sets it, and only global policies may; it is not followed",
+				"budget.global.maxCost: overrides of shop/p sets it, and only global policies may; it is not followed",
 			},
 		},
 	} {
 		e := Merge(Sources{Policies: tc.policies, FeatureBudget: tc.own})
-		got := map[string]int64{"budget.cost": e.Budgets.Feature.Cost, "budget.project.cost": e.Budgets.Project.Cost, "budget.global.cost": e.Budgets.Global.Cost}[tc.path]
+		got := map[string]int64{"budget.maxCost": e.Budgets.Feature.Cost, "budget.project.maxCost": e.Budgets.Project.Cost, "budget.global.maxCost": e.Budgets.Global.Cost}[tc.path]
 		if got != tc.want || e.Origins[tc.path] != tc.origin {
 			t.Errorf("%s: %d from %q, want %d from %q", name, got, e.Origins[tc.path], tc.want, tc.origin)
 		}

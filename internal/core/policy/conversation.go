@@ -35,8 +35,8 @@ type LedgerFailure string
 
 // What becomes of such calls.
 const (
-	LedgerClosed LedgerFailure = "Closed"
-	LedgerOpen   LedgerFailure = "Open"
+	LedgerFail   LedgerFailure = "Fail"
+	LedgerIgnore LedgerFailure = "Ignore"
 )
 
 // ToolResults says what the ledger keeps of what tools give back to models.
@@ -135,13 +135,13 @@ func conversationRows() []Row {
 			func(x *r) **bool { return &x.Supervision.AllowOutputReplacement }, func(x *e) *bool { return &x.Supervision.Answers.AllowOutputReplacement }, false),
 		permitted("supervision.requireFormatValidation", "Whether answers are checked by Output templates, and corrected.",
 			func(x *r) **bool { return &x.Supervision.RequireFormatValidation }, func(x *e) *bool { return &x.Supervision.Answers.RequireFormatValidation }, true),
-		choice("ledger.onFailure", "What becomes of calls of models that cannot be recorded: Closed refuses them, Open lets them through.",
+		choice("ledger.failurePolicy", "What becomes of calls of models that cannot be recorded: Fail refuses them, Ignore lets them through.",
 			func(x *r) *LedgerFailure { return &x.LedgerFailure }, func(x *e) *LedgerFailure { return &x.LedgerFailure },
-			LedgerClosed, LedgerOpen, LedgerClosed),
+			LedgerFail, LedgerIgnore, LedgerFail),
 		choice("ledger.toolResults", "What the ledger keeps of what tools give back to models: Off nothing, Digest the call, the tool's name, size, SHA-256 and whether it is an error, Redacted also the text without secrets.",
 			func(x *r) *ToolResults { return &x.ToolResults }, func(x *e) *ToolResults { return &x.ToolResults },
 			ToolResultsOff, ToolResultsOff, ToolResultsDigest, ToolResultsRedacted),
-		span("retention.ledger", "How long the ledger keeps model calls, diffs and file events of a Feature.",
+		span("retention.ledgerPeriod", "How long the ledger keeps model calls, diffs and file events of a Feature.",
 			func(x *r) **duration { return &x.LedgerRetention }, func(x *e) *duration { return &x.LedgerRetention }, LedgerRetention, larger, from[duration](1, endless)),
 	}
 }

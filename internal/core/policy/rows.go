@@ -103,14 +103,14 @@ func featureRows() []Row {
 	return []Row{
 		count("breaker.maxCheckpointFailures", "How many failed checkpoints in a row open the breaker.",
 			func(x *r) **int { return &x.MaxCheckpointFailures }, func(x *e) *int { return &x.MaxCheckpointFailures }, builtinMaxCheckpointFailures, smaller, from(1, 100)),
-		choice("concurrency.locks", "What becomes of a Feature that wants a lock which another one holds.",
+		choice("concurrency.onLockConflict", "What becomes of a Feature that wants a lock which another one holds.",
 			func(x *r) *Contention { return &x.Locks }, func(x *e) *Contention { return &x.Concurrency.Locks }, Wait, Wait, Fail),
-		choice("concurrency.overlap", "What becomes of a Feature that may change the same paths as another one at work.",
+		choice("concurrency.onOverlap", "What becomes of a Feature that may change the same paths as another one at work.",
 			func(x *r) *Overlap { return &x.Overlap }, func(x *e) *Overlap { return &x.Concurrency.Overlap },
 			OverlapWarn, OverlapAllow, OverlapWarn, OverlapWait),
 		count("retention.checkpoints", "How many Checkpoint objects are kept for each Feature.",
 			func(x *r) **int { return &x.KeepCheckpoints }, func(x *e) *int { return &x.KeepCheckpoints }, builtinKeepCheckpoints, larger, from(1, 1000)),
-		size("retention.unpromotedBytes", "How much content that was never promoted is kept in the trusted repository.",
+		size("retention.maxUnpromotedSize", "How much content that was never promoted is kept in the trusted repository.",
 			func(x *r) **int64 { return &x.UnpromotedBytes }, func(x *e) *int64 { return &x.UnpromotedBytes }, builtinUnpromotedBytes, larger, from[int64](1<<20, maxSize)),
 		choice("isolation", "What becomes of an agent whose network another NetworkPolicy opens.",
 			func(x *r) *Isolation { return &x.Isolation }, func(x *e) *Isolation { return &x.Isolation }, IsolationEnforce, IsolationWarn, IsolationEnforce),
@@ -185,14 +185,14 @@ func modelProvidersRow() Row {
 
 // gitSilenceRow is about Git servers that do not answer.
 func gitSilenceRow() Row {
-	return span("git.silence", "How long a Git server may say nothing before it is taken for dead. Progress and empty packets count as words.",
+	return span("git.silenceTimeout", "How long a Git server may say nothing before it is taken for dead. Progress and empty packets count as words.",
 		func(x *Rules) **duration { return &x.GitSilence }, func(x *Effective) *duration { return &x.GitSilence },
 		builtinGitSilence, smaller, from(10*time.Second, MaxGitSilence))
 }
 
 // deliveriesRow is about what other Features deliver.
 func deliveriesRow() Row {
-	return choice("concurrency.deliveries", "Who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: nobody, people by a condition, its agent too, or its agent, which then has to address it.",
+	return choice("concurrency.onDelivery", "Who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: nobody, people by a condition, its agent too, or its agent, which then has to address it.",
 		func(x *Rules) *Deliveries { return &x.Deliveries }, func(x *Effective) *Deliveries { return &x.Concurrency.Deliveries },
 		DeliveriesMessage, DeliveriesOff, DeliveriesCondition, DeliveriesMessage, DeliveriesDirective)
 }

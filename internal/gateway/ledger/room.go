@@ -145,7 +145,7 @@ func (f *fullness) note(lost Dropped) {
 // tell what was dropped, and of whom.
 func (f *fullness) tell() {
 	for _, u := range f.untold {
-		f.ledger.log.Warn("The ledger is nearly full: the Feature that has the most of it loses its oldest answers, then its oldest calls. Make the volume larger, or lower retention.ledger",
+		f.ledger.log.Warn("The ledger is nearly full: the Feature that has the most of it loses its oldest answers, then its oldest calls. Make the volume larger, or lower retention.ledgerPeriod",
 			"feature", u.Namespace+"/"+u.Feature, "answers", u.Answers, "calls", u.Calls, "bytes", u.Bytes)
 	}
 	if f.nothing {

@@ -43,7 +43,7 @@ func TestBudgets(t *testing.T) {
 	w.used = ledger.Amount{Input: 5000, Output: 2000, Cost: 90_000}
 	answer, text := call()
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get(protocol.ReasonHeader) != "BudgetExceeded" || ledger.ParseAmount(answer.Header.Get(protocol.WantedHeader)) != wanted ||
-		!strings.Contains(text, "raise budget.cost of the SupervisorPolicy (defaults of shop/limits)") || asked != 1 {
+		!strings.Contains(text, "raise budget.maxCost of the SupervisorPolicy (defaults of shop/limits)") || asked != 1 {
 		t.Errorf("over the budget: %d %v %s, asked %d times", answer.StatusCode, answer.Header, text, asked)
 	}
 	w.used, w.reservedNow = ledger.Amount{}, ledger.Amount{Cost: 90_000}
@@ -84,7 +84,7 @@ func TestAllowance(t *testing.T) {
 		t.Errorf("reserved (-want +got):\n%s", diff)
 	}
 	want.Reserved = false
-	want.Exceeded = "the budget of the Feature has 300 of 1000 input tokens left, and the next call may take 301; raise budget.inputTokens"
+	want.Exceeded = "the budget of the Feature has 300 of 1000 input tokens left, and the next call may take 301; raise budget.maxInputTokens"
 	if diff := cmp.Diff(want, allowance(ledger.Amount{Input: 301})); diff != "" {
 		t.Errorf("over (-want +got):\n%s", diff)
 	}

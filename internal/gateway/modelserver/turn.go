@@ -205,7 +205,7 @@ func overBudget(over *ledger.OverBudgetError, wanted ledger.Amount) *failure {
 }
 
 func unrecorded(err error) *failure {
-	return fail(http.StatusServiceUnavailable, reasonUnrecorded, err, "the gateway's ledger cannot be written at the moment, and the policy (ledger.onFailure) lets no call through without it; try again")
+	return fail(http.StatusServiceUnavailable, reasonUnrecorded, err, "the gateway's ledger cannot be written at the moment, and the policy (ledger.failurePolicy) lets no call through without it; try again")
 }
 
 // answered begins with the answer of a backend.

@@ -153,7 +153,7 @@ func TestNoEndWithoutARecord(t *testing.T) {
 	}
 	w.last(3)
 	w.reserving, asked = errors.New("nobody is there"), 0
-	if answer, text := w.ask("login", "POST", "/anthropic/v1/messages", request); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "ledger.onFailure") || asked != 0 {
+	if answer, text := w.ask("login", "POST", "/anthropic/v1/messages", request); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "ledger.failurePolicy") || asked != 0 {
 		t.Errorf("without a ledger: %d %s, asked %d times", answer.StatusCode, text, asked)
 	}
 	if answer, _ := w.ask("unpinned", "POST", "/anthropic/v1/messages", request); answer.Header.Get(protocol.ReasonHeader) != "LedgerUnavailable" {

@@ -47,7 +47,7 @@ var others = map[string]string{
 	"delivery.branch":                 "tidewaiter/other",
 	"delivery.push":                   "false",
 	"delivery.approval":               "Required",
-	"retries":                         "1",
+	"maxRetries":                      "1",
 	"suspend":                         "true",
 	"requests.rollback.kind":          "Full",
 }

@@ -44,7 +44,7 @@ func TestAnApprovalIsRequiredByPolicyOrFeature(t *testing.T) {
 
 // TestABudgetIsTold to who decides about the life of a Feature.
 func TestABudgetIsTold(t *testing.T) {
-	f := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Budget: &v1alpha1.Budget{Cost: "0.5"}}}
+	f := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Budget: &v1alpha1.Budget{MaxCost: "0.5"}}}
 	e, err := supervisorpolicy.Effective(f, nil, supervisorpolicy.Place{SystemNamespace: "tidewaiter-system"})
 	if err != nil || !Spec(f, e).Budget || Spec(f, policy.Effective{}).Budget {
 		t.Errorf("%v: whether there is a budget is not told", err)

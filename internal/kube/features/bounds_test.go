@@ -89,7 +89,7 @@ func TestNoStatusIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("f", rapid.IntRange(1, 52).Draw(t, "name")), Generation: 3}}
 		f.Spec.Suspend = rapid.Bool().Draw(t, "suspend")
-		f.Spec.Retries = ptr.To[int32](0)
+		f.Spec.MaxRetries = ptr.To[int32](0)
 		checkpoint := text.Draw(t, "checkpoint")
 		for n := range rapid.SampledFrom([]int{0, 1, 64}).Draw(t, "requests") {
 			r := v1alpha1.Request{ID: fmt.Sprintf("%063d", n)}

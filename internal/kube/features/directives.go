@@ -32,7 +32,7 @@ func directives(f *v1alpha1.Feature, effective policy.Effective) (list []protoco
 func foreignDeliveries(list []v1alpha1.ForeignDelivery) (notices []deliveries.Notice) {
 	for _, d := range list {
 		notices = append(notices, deliveries.Notice{
-			Feature: d.Feature, Branch: d.Branch, Commit: d.Commit, At: timeOf(d.DeliveredAt), Touches: d.Touches, Paths: d.Paths, Count: d.PathCount,
+			Feature: d.Feature, Branch: d.Branch, Commit: d.Commit, At: timeOf(d.DeliveryTime), Touches: d.Touches, Paths: d.Paths, Count: d.PathCount,
 		})
 	}
 	return notices
@@ -41,7 +41,7 @@ func foreignDeliveries(list []v1alpha1.ForeignDelivery) (notices []deliveries.No
 func apiDeliveries(notices []deliveries.Notice) (list []v1alpha1.ForeignDelivery) {
 	for _, n := range notices {
 		list = append(list, v1alpha1.ForeignDelivery{
-			Feature: n.Feature, Branch: n.Branch, Commit: n.Commit, DeliveredAt: apiTime(n.At), Touches: n.Touches, Paths: slices.Clone(n.Paths), PathCount: n.Count,
+			Feature: n.Feature, Branch: n.Branch, Commit: n.Commit, DeliveryTime: apiTime(n.At), Touches: n.Touches, Paths: slices.Clone(n.Paths), PathCount: n.Count,
 		})
 	}
 	return list

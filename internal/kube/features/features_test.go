@@ -345,7 +345,7 @@ func TestARollbackToAnotherFeaturesCheckpointIsRefused(t *testing.T) {
 func TestTheEndOfAWaitIsNotWrittenByItself(t *testing.T) {
 	since := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	status := func(phase v1alpha1.Phase, since *metav1.Time, waited int64) v1alpha1.FeatureStatus {
-		return v1alpha1.FeatureStatus{Phase: phase, Job: &v1alpha1.JobStatus{Name: "login-1", WaitingSince: since, WaitedSeconds: waited}}
+		return v1alpha1.FeatureStatus{Phase: phase, Job: &v1alpha1.JobStatus{Name: "login-1", WaitStartTime: since, WaitedSeconds: waited}}
 	}
 	for name, tc := range map[string]struct {
 		was, now v1alpha1.FeatureStatus

@@ -20,7 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
-// defaultRetries is the CRD's default of spec.retries, for objects that were made without it.
+// defaultRetries is the CRD's default of spec.maxRetries, for objects that were made without it.
 const defaultRetries = 3
 
 // Spec is the part of a Feature that decides about its life.
@@ -30,7 +30,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Generation:  f.Generation,
 		Suspend:     f.Spec.Suspend,
 		SuspendedBy: strings.Join(plain.CutList(effective.SuspendedBy, 8), ", "),
-		Retries:     int(ptr.Deref(f.Spec.Retries, defaultRetries)),
+		Retries:     int(ptr.Deref(f.Spec.MaxRetries, defaultRetries)),
 		Branch:      branch(f),
 		Ephemeral:   Ephemeral(f),
 		NotActedOn:  notActedOn(f),
@@ -43,8 +43,8 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	if f.DeletionTimestamp != nil {
 		s.DeletedAt = f.DeletionTimestamp.Time
 	}
-	if f.Spec.Deadline != nil {
-		s.Deadline = f.Spec.Deadline.Duration
+	if f.Spec.ActiveDeadline != nil {
+		s.Deadline = f.Spec.ActiveDeadline.Duration
 	}
 	if f.Spec.TTLAfterFinished != nil {
 		s.TTLAfterFinished = &f.Spec.TTLAfterFinished.Duration
@@ -138,7 +138,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	run := &lifecycle.Run{
 		Epoch:               r.Epoch,
 		Connected:           ptr.Deref(r.Connected, false),
-		ConnectionChangedAt: timeOf(r.ConnectionChangedAt),
+		ConnectionChangedAt: timeOf(r.ConnectionTransitionTime),
 		LastValidCheckpoint: r.LastValidCheckpoint,
 		Counts:              lifecycle.Counts(r.Checkpoints),
 		Rollbacks:           rollbacks(r.Rollbacks),
@@ -179,7 +179,7 @@ func requestResults(list []v1alpha1.ObservedRequest) []lifecycle.RequestResult {
 	var results []lifecycle.RequestResult
 	for _, r := range list {
 		results = append(results, lifecycle.RequestResult{
-			ID: r.ID, State: lifecycle.RequestState(r.State), Message: r.Message, At: timeOf(r.ObservedAt),
+			ID: r.ID, State: lifecycle.RequestState(r.State), Message: r.Message, At: timeOf(r.ObservedTime),
 		})
 	}
 	return results

@@ -34,8 +34,8 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 		Checkpoints:         lifecycle.Counts(s.Checkpoints),
 		Rollbacks:           rollbacks(s.Rollbacks),
 		Requests:            requestResults(s.ObservedRequests),
-		StartedAt:           timeOf(s.StartedAt),
-		FinishedAt:          timeOf(s.FinishedAt),
+		StartedAt:           timeOf(s.StartTime),
+		FinishedAt:          timeOf(s.CompletionTime),
 		ActiveSeconds:       s.ActiveSeconds,
 		Locks:               s.Locks,
 	}
@@ -51,8 +51,8 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 	if j := s.Job; j != nil {
 		m.Job = &lifecycle.JobMemory{
 			Name: j.Name, Run: coreRun(j.Run), Mode: string(j.Mode), Strategy: j.Strategy, StrategyReason: j.StrategyReason, Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
-			StartedAt: timeOf(j.StartedAt), WaitingSince: timeOf(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
-			StopRequestedAt: timeOf(j.StopRequestedAt), EndedAt: timeOf(j.EndedAt),
+			StartedAt: timeOf(j.StartTime), WaitingSince: timeOf(j.WaitStartTime), WaitedSeconds: j.WaitedSeconds,
+			StopRequestedAt: timeOf(j.StopRequestTime), EndedAt: timeOf(j.EndTime),
 		}
 	}
 	if p := s.Policy; p != nil {
@@ -68,7 +68,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		ObservedGeneration:  m.ObservedGeneration,
 		Phase:               v1alpha1.Phase(m.Phase),
 		Attempt:             m.Attempt,
-		Failures:            int32(m.Failures),  //nolint:gosec // bounded by spec.retries + 1
+		Failures:            int32(m.Failures),  //nolint:gosec // bounded by spec.maxRetries + 1
 		Lost:                int32(m.Lost),      //nolint:gosec // one for each attempt
 		Unordered:           int32(m.Unordered), //nolint:gosec // one for each attempt
 		Branch:              m.Branch,
@@ -77,8 +77,8 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		LastValidCheckpoint: m.LastValidCheckpoint,
 		Checkpoints:         v1alpha1.CheckpointCounts(m.Checkpoints),
 		Rollbacks:           apiRollbacks(m.Rollbacks),
-		StartedAt:           apiTime(m.StartedAt),
-		FinishedAt:          apiTime(m.FinishedAt),
+		StartTime:           apiTime(m.StartedAt),
+		CompletionTime:      apiTime(m.FinishedAt),
 		ActiveSeconds:       m.ActiveSeconds,
 		Locks:               m.Locks,
 	}
@@ -92,14 +92,14 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	}
 	for _, r := range m.Requests {
 		s.ObservedRequests = append(s.ObservedRequests, v1alpha1.ObservedRequest{
-			ID: r.ID, State: string(r.State), Message: r.Message, ObservedAt: apiTime(r.At),
+			ID: r.ID, State: string(r.State), Message: r.Message, ObservedTime: apiTime(r.At),
 		})
 	}
 	if j := m.Job; j != nil {
 		s.Job = &v1alpha1.JobStatus{
 			Name: j.Name, Run: apiRun(j.Run), Mode: apiMode(j.Mode), Strategy: apiStrategy(j.Strategy), StrategyReason: plain.CutRunes(j.StrategyReason, maxStrategyReason), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
-			StartedAt: apiTime(j.StartedAt), WaitingSince: apiTime(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
-			StopRequestedAt: apiTime(j.StopRequestedAt), EndedAt: apiTime(j.EndedAt),
+			StartTime: apiTime(j.StartedAt), WaitStartTime: apiTime(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
+			StopRequestTime: apiTime(j.StopRequestedAt), EndTime: apiTime(j.EndedAt),
 		}
 	}
 	if m.Policy.Hash != "" {
@@ -161,11 +161,11 @@ func apiConditions(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time
 // Settled is a status as it was, with what of a newer one need not be written by itself: that the wait for the pod is over, which the pod itself says
 // as long as it is there. It goes with what is written next.
 func Settled(was, now v1alpha1.FeatureStatus) v1alpha1.FeatureStatus {
-	if was.Job == nil || now.Job == nil || was.Job.WaitingSince == nil || now.Job.WaitingSince != nil || was.Phase != now.Phase {
+	if was.Job == nil || now.Job == nil || was.Job.WaitStartTime == nil || now.Job.WaitStartTime != nil || was.Phase != now.Phase {
 		return was
 	}
 	was.Job = was.Job.DeepCopy()
-	was.Job.WaitingSince, was.Job.WaitedSeconds = nil, now.Job.WaitedSeconds
+	was.Job.WaitStartTime, was.Job.WaitedSeconds = nil, now.Job.WaitedSeconds
 	return was
 }
 

@@ -80,7 +80,7 @@ func (i *inquiries) ask(ctx context.Context, key types.NamespacedName, q protoco
 	}
 	var errand *batchv1.Job
 	w := &waiting{admit: i.admitAttempt(f.UID), answer: make(chan *Answer)}
-	if f.Status.Job.EndedAt != nil {
+	if f.Status.Job.EndTime != nil {
 		if errand, err = i.errand(ctx, f, q); err != nil {
 			return nil, nil, err
 		}

@@ -53,7 +53,7 @@ func ownedBy(f *v1alpha1.Feature) []metav1.OwnerReference {
 func finished(t *testing.T, name string) *v1alpha1.Feature {
 	t.Helper()
 	a := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), name))
-	a.Feature.Status.Job.EndedAt = ptr.To(metav1.Now())
+	a.Feature.Status.Job.EndTime = ptr.To(metav1.Now())
 	if err := env.Client.Status().Update(t.Context(), a.Feature); err != nil {
 		t.Fatal(err)
 	}

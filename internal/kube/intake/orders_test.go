@@ -137,7 +137,7 @@ func TestAPollWaits(t *testing.T) {
 		},
 		"what another Feature has delivered": func() {
 			f := read(t, login.Feature)
-			f.Status.Deliveries = []v1alpha1.ForeignDelivery{{Feature: "other", Branch: "tidewaiter/other", Commit: strings.Repeat("a", 40), Touches: "area web/**", Paths: []string{"web/a.html"}, PathCount: 1, DeliveredAt: &metav1.Time{Time: time.Now()}}}
+			f.Status.Deliveries = []v1alpha1.ForeignDelivery{{Feature: "other", Branch: "tidewaiter/other", Commit: strings.Repeat("a", 40), Touches: "area web/**", Paths: []string{"web/a.html"}, PathCount: 1, DeliveryTime: &metav1.Time{Time: time.Now()}}}
 			if err := env.Client.Status().Update(t.Context(), f); err != nil {
 				t.Fatal(err)
 			}

@@ -58,8 +58,8 @@ func TestConnectionsAreWrittenWhenTheyChange(t *testing.T) {
 	// The Service sends the next poll to the other replica.
 	poll := b.poll(t, login.Token, etag)
 	until(t, "it is connected to the other replica", connected(t, login.Feature, "b", true))
-	if since := run(t, login.Feature).ConnectionChangedAt; !since.Equal(first.Status.Run.ConnectionChangedAt) {
-		t.Errorf("it has been connected all the time, but since %s and not %s", since, first.Status.Run.ConnectionChangedAt)
+	if since := run(t, login.Feature).ConnectionTransitionTime; !since.Equal(first.Status.Run.ConnectionTransitionTime) {
+		t.Errorf("it has been connected all the time, but since %s and not %s", since, first.Status.Run.ConnectionTransitionTime)
 	}
 	clock.Step(breakAfter) // the first replica takes the connection for broken, which is none of its business by now
 	moved := read(t, login.Feature)
@@ -82,7 +82,7 @@ func TestConnectionsAreWrittenWhenTheyChange(t *testing.T) {
 	}
 	clock.Step(time.Second)
 	until(t, "it is written down as broken", connected(t, login.Feature, "b", false))
-	if at := run(t, login.Feature).ConnectionChangedAt; !at.Equal(ptr.To(metav1.NewTime(clock.Now().Truncate(time.Second)))) {
+	if at := run(t, login.Feature).ConnectionTransitionTime; !at.Equal(ptr.To(metav1.NewTime(clock.Now().Truncate(time.Second)))) {
 		t.Errorf("it broke at %s, and it is %s", at, clock.Now())
 	}
 	b.get(t, login.Token, "")

@@ -59,7 +59,7 @@ func Areas(f *v1alpha1.Feature, others []v1alpha1.Feature, begun func(*v1alpha1.
 
 // AtWork reports whether a Feature works on its repository, will go on by itself, or has work that is on its way out.
 func AtWork(f *v1alpha1.Feature) bool {
-	if f.Status.Job != nil && f.Status.Job.EndedAt == nil {
+	if f.Status.Job != nil && f.Status.Job.EndTime == nil {
 		return true
 	}
 	switch f.Status.Phase {

@@ -15,7 +15,7 @@ import (
 
 // DeliveredTo is the repository that a Feature has delivered a change to; empty where it has delivered none.
 func DeliveredTo(f *v1alpha1.Feature) string {
-	if f.Status.Phase != v1alpha1.PhaseDelivered || f.Status.FinishedAt == nil || f.Status.Run == nil || f.Status.Run.Final == nil || f.Status.Run.Final.PathCount == 0 {
+	if f.Status.Phase != v1alpha1.PhaseDelivered || f.Status.CompletionTime == nil || f.Status.Run == nil || f.Status.Run.Final == nil || f.Status.Run.Final.PathCount == 0 {
 		return ""
 	}
 	return locks.Repository(f.Spec.Repository.URL)
@@ -24,8 +24,8 @@ func DeliveredTo(f *v1alpha1.Feature) string {
 // Deliveries of other Features of the project that concern one at work, those that are known already included. It is never nil.
 func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, others []v1alpha1.Feature, effective policy.Effective) []deliveries.Notice {
 	work, repository := deliveries.Work{Plan: features.Plan(f)}, locks.Repository(f.Spec.Repository.URL)
-	if f.Status.StartedAt != nil {
-		work.Since = f.Status.StartedAt.Time
+	if f.Status.StartTime != nil {
+		work.Since = f.Status.StartTime.Time
 	}
 	for _, c := range effective.Contracts {
 		if f.Spec.Plan != nil && slices.Contains(f.Spec.Plan.Contracts, c.Name) {
@@ -35,12 +35,12 @@ func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, others []v1alpha
 	var found []deliveries.Delivery
 	for i := range others {
 		g := &others[i]
-		if g.UID == f.UID || g.Namespace != f.Namespace || g.Status.FinishedAt == nil || g.Status.FinishedAt.Time.Before(work.Since) || DeliveredTo(g) != repository {
+		if g.UID == f.UID || g.Namespace != f.Namespace || g.Status.CompletionTime == nil || g.Status.CompletionTime.Time.Before(work.Since) || DeliveredTo(g) != repository {
 			continue
 		}
 		final := g.Status.Run.Final
 		found = append(found, deliveries.Delivery{
-			Feature: g.Name, Branch: g.Status.Branch, Commit: final.Head, At: g.Status.FinishedAt.Time, Paths: final.Paths, Count: final.PathCount,
+			Feature: g.Name, Branch: g.Status.Branch, Commit: final.Head, At: g.Status.CompletionTime.Time, Paths: final.Paths, Count: final.PathCount,
 		})
 	}
 	return append([]deliveries.Notice{}, deliveries.Concern(known, found, work)...)

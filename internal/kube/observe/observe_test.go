@@ -260,7 +260,7 @@ func TestCapacity(t *testing.T) {
 	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
 	works.Status.Phase = v1alpha1.PhaseAwaitingInput
 	idle.Status.Phase = v1alpha1.PhaseBlocked
-	over.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent, EndedAt: &metav1.Time{Time: noon}}
+	over.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent, EndTime: &metav1.Time{Time: noon}}
 	me := waiting(feature("me", "me"), 5, time.Hour)
 	features := []v1alpha1.Feature{
 		me, suspended, idle,

@@ -60,7 +60,7 @@ func checkpointSpec(feature, uid string, r protocol.Report) v1alpha1.CheckpointS
 	c := r.Checkpoint
 	spec := v1alpha1.CheckpointSpec{
 		FeatureName: feature, FeatureUID: uid, Sequence: c.Sequence, Attempt: r.Epoch,
-		Task: Clean(c.Task, maxName), Trigger: v1alpha1.Trigger(c.Trigger), CapturedAt: *apiTime(c.CapturedAt),
+		Task: Clean(c.Task, maxName), Trigger: v1alpha1.Trigger(c.Trigger), CaptureTime: *apiTime(c.CapturedAt),
 		Commit: c.Commit, Tree: c.Tree, Base: c.Base, DeliveryCommit: c.DeliveryCommit, PolicyHash: Clean(c.PolicyHash, maxName), Audit: c.Audit,
 		Capture: v1alpha1.CaptureInfo{
 			Frozen: c.Frozen, FrozenMicros: micros(c.FrozenFor), Processes: int32(c.Processes), Settled: c.Settled,

@@ -53,7 +53,7 @@ func TestCheckpoint(t *testing.T) {
 		},
 		Spec: v1alpha1.CheckpointSpec{
 			FeatureName: "login", FeatureUID: "uid-1", Sequence: 7, Previous: "login-6", Attempt: 2, Task: "login/form", Trigger: "Task",
-			CapturedAt: metav1.NewTime(reports.Noon), Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
+			CaptureTime: metav1.NewTime(reports.Noon), Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
 			Capture: v1alpha1.CaptureInfo{Frozen: true, FrozenMicros: 1500, Processes: 12, Settled: true,
 				Pause: &v1alpha1.PauseInfo{Acknowledged: true, Micros: 20000, PendingOperations: []string{"go test", "a", "b", "c"}}},
 			Files:       v1alpha1.FileCounts{Total: 10, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4},

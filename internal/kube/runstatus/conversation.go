@@ -56,7 +56,7 @@ func applyConversation(run *v1alpha1.RunStatus, c *protocol.Conversation) {
 	}
 	run.Turn = c.Turn
 	for _, a := range c.Anomalies {
-		run.Anomalies = append(run.Anomalies, v1alpha1.Anomaly{Type: a.Type, Turn: a.Turn, Message: Clean(a.Message, maxEvidence), Since: apiTime(a.Since), Cause: a.Cause})
+		run.Anomalies = append(run.Anomalies, v1alpha1.Anomaly{Type: a.Type, Turn: a.Turn, Message: Clean(a.Message, maxEvidence), StartTime: apiTime(a.Since), Cause: a.Cause})
 	}
 	r := run.Report
 	if r.Health = cmp.Or(c.Health, r.Health); r.Health == protocol.HealthNominal && len(r.Problems) > 0 {

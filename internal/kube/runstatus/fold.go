@@ -104,7 +104,7 @@ func begin(run v1alpha1.RunStatus, epoch int64) v1alpha1.RunStatus {
 	}
 	run.Epoch, run.Sequence = epoch, 0
 	run.Report, run.Fault, run.Question, run.Final = nil, nil, nil, nil
-	run.Connected, run.ConnectionChangedAt, run.Replica = nil, nil, ""
+	run.Connected, run.ConnectionTransitionTime, run.Replica = nil, nil, ""
 	return run
 }
 
@@ -185,7 +185,7 @@ func rolledBack(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSp
 		next.Violation++
 	}
 	next.Last = v1alpha1.LastRollback{
-		Time: spec.CapturedAt, Cause: b.Cause, Before: name, To: cmp.Or(b.To, run.LastValidCheckpoint), Reason: plain.CutRunes(cmp.Or(b.Reason, message), maxText),
+		Time: spec.CaptureTime, Cause: b.Cause, Before: name, To: cmp.Or(b.To, run.LastValidCheckpoint), Reason: plain.CutRunes(cmp.Or(b.Reason, message), maxText),
 	}
 	return &next
 }
@@ -198,7 +198,7 @@ func applyRequest(run *v1alpha1.RunStatus, r protocol.RequestReport, at time.Tim
 	if r.OK {
 		state = "Done"
 	}
-	run.Requests = append(run.Requests, v1alpha1.ObservedRequest{ID: r.ID, State: state, Message: Clean(r.Message, maxMessage), ObservedAt: apiTime(at)})
+	run.Requests = append(run.Requests, v1alpha1.ObservedRequest{ID: r.ID, State: state, Message: Clean(r.Message, maxMessage), ObservedTime: apiTime(at)})
 	if extra := len(run.Requests) - maxRequests; extra > 0 {
 		run.Requests = slices.Clone(run.Requests[extra:])
 	}
@@ -208,7 +208,7 @@ func applyRequest(run *v1alpha1.RunStatus, r protocol.RequestReport, at time.Tim
 func Connect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
 	next := begin(*run.DeepCopy(), epoch)
 	if next.Connected == nil || !*next.Connected {
-		next.Connected, next.ConnectionChangedAt = new(true), apiTime(now)
+		next.Connected, next.ConnectionTransitionTime = new(true), apiTime(now)
 	}
 	next.Replica = replica
 	return next
@@ -220,7 +220,7 @@ func Disconnect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Ti
 	if next.Epoch != epoch || next.Final != nil && next.Final.Epoch == epoch || next.Replica != replica || next.Connected == nil || !*next.Connected {
 		return next
 	}
-	next.Connected, next.ConnectionChangedAt = new(false), apiTime(now)
+	next.Connected, next.ConnectionTransitionTime = new(false), apiTime(now)
 	return next
 }
 

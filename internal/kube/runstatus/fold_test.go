@@ -26,7 +26,7 @@ func TestFold(t *testing.T) {
 		Tasks: []protocol.TaskStatus{{Name: "login/form", State: protocol.TaskRunning}, {Name: "login/test", State: protocol.TaskFailed, ExitCode: new(3)}}}
 	activeRun := v1alpha1.RunStatus{
 		Epoch: 1, Sequence: 5,
-		Report: &v1alpha1.RunReport{State: "Active", WorkspaceReady: true, AgentRunning: true, Progress: "0/2 tasks", Task: "login/form", Head: fmt.Sprintf("%040x", 7), ReportedAt: at(5)},
+		Report: &v1alpha1.RunReport{State: "Active", WorkspaceReady: true, AgentRunning: true, Progress: "0/2 tasks", Task: "login/form", Head: fmt.Sprintf("%040x", 7), ReportTime: at(5)},
 		Tasks:  []v1alpha1.TaskStatus{{Name: "login/form", State: "Running"}, {Name: "login/test", State: "Failed", ExitCode: new(int32(3))}},
 	}
 	finished := v1alpha1.RunStatus{
@@ -35,7 +35,7 @@ func TestFold(t *testing.T) {
 		Report: &v1alpha1.RunReport{State: "Complete"}, Tasks: []v1alpha1.TaskStatus{{Name: "f", State: "Failed"}}, Turn: 12,
 		Requests:  []v1alpha1.ObservedRequest{{ID: "r1", State: "Done"}},
 		Fault:     &v1alpha1.RunFault{Reason: "VolumeFull"},
-		Connected: new(true), ConnectionChangedAt: at(1), Replica: "manager-a",
+		Connected: new(true), ConnectionTransitionTime: at(1), Replica: "manager-a",
 		Final: &v1alpha1.FinalReport{Epoch: 1, Outcome: protocol.OutcomeAgentFailed}, Question: &v1alpha1.Question{ID: "q", Text: "why?"},
 	}
 	tests := map[string]struct {
@@ -52,12 +52,12 @@ func TestFold(t *testing.T) {
 		"a state of a later version, which is none": {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 4, Report: &v1alpha1.RunReport{State: "Active"}},
 			attempt: 1, reports: []protocol.Report{reports.New(1, 5, protocol.StatusReport{State: "Bored", Task: "login/form"})},
-			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 5, Report: &v1alpha1.RunReport{Task: "login/form", ReportedAt: at(5)}},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 5, Report: &v1alpha1.RunReport{Task: "login/form", ReportTime: at(5)}},
 		},
 		"a fault": {
 			attempt: 1,
 			reports: []protocol.Report{reports.New(1, 1, protocol.StatusReport{State: protocol.StatePreparing, Fault: &protocol.Fault{Reason: "RevisionNotFound", Message: "no\nsuch \x1b[31mbranch"}})},
-			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Preparing", ReportedAt: at(1)},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Preparing", ReportTime: at(1)},
 				Fault: &v1alpha1.RunFault{Reason: "RevisionNotFound", Message: "no such \uFFFD[31mbranch"}},
 		},
 		"directives, which a report without any leaves as they are": {
@@ -68,7 +68,7 @@ func TestFold(t *testing.T) {
 				}}),
 				reports.New(1, 2, protocol.StatusReport{State: protocol.StatePreparing}),
 			},
-			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Preparing", ReportedAt: at(2)}, Directives: []v1alpha1.DirectiveStatus{
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Preparing", ReportTime: at(2)}, Directives: []v1alpha1.DirectiveStatus{
 				{ID: "use-dict", Source: "Person", State: "Escalated", Age: 3, Message: "the agent says no"}, {ID: "answer/q1", Source: "Person", State: "Addressed"},
 			}},
 		},
@@ -76,14 +76,14 @@ func TestFold(t *testing.T) {
 			attempt: 1,
 			reports: []protocol.Report{reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive,
 				Problems: []string{"watcher: scanning\nonly", "2", "3", "4", "5", "6", "7", "8", "9"}})},
-			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", Health: "Degraded", ReportedAt: at(1),
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", Health: "Degraded", ReportTime: at(1),
 				Problems: []string{"watcher: scanning only", "2", "3", "4", "5", "6", "7", "8"}}},
 		},
 		"what the agent does not acknowledge": {
 			attempt: 1,
 			reports: []protocol.Report{reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive,
 				Unacknowledged: []string{"rule areas at\ncheckpoint login-1", "2", "3", "4", "5", "6", "7", "8", "9"}})},
-			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", ReportedAt: at(1),
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", ReportTime: at(1),
 				Unacknowledged: []string{"rule areas at checkpoint login-1", "2", "3", "4", "5", "6", "7", "8"}}},
 		},
 		"a conversation, and its end": {
@@ -96,9 +96,9 @@ func TestFold(t *testing.T) {
 				}}),
 			},
 			want: v1alpha1.RunStatus{
-				Epoch: 1, Sequence: 1, Turn: 7, Anomalies: []v1alpha1.Anomaly{{Type: v1alpha1.ConditionAgentLooping, Turn: 5, Since: at(1), Message: "the same call", Cause: protocol.CauseProvider}},
+				Epoch: 1, Sequence: 1, Turn: 7, Anomalies: []v1alpha1.Anomaly{{Type: v1alpha1.ConditionAgentLooping, Turn: 5, StartTime: at(1), Message: "the same call", Cause: protocol.CauseProvider}},
 				Report: &v1alpha1.RunReport{
-					State: "Active", ReportedAt: at(1), Health: "Degraded", Problems: []string{"slow"}, PaceLevel: "Alternate", FixedInTime: 3,
+					State: "Active", ReportTime: at(1), Health: "Degraded", Problems: []string{"slow"}, PaceLevel: "Alternate", FixedInTime: 3,
 					Activity: &v1alpha1.SaluteActivity{Tool: "Read", Step: "web/ a.html", Iterations: 3, WaitsFor: "the background command \"m\ufffdake\""}, Unit: &v1alpha1.SaluteUnit{Role: "dba", Runtime: "codex"},
 					Location:    &v1alpha1.SaluteLocation{Directory: "web", FilesModified: 4, FilesRead: 2, Contracts: []string{"openapi"}},
 					Time:        &v1alpha1.SaluteTime{TurnsSinceProgress: 4, ContextTurnsRemaining: 20},
@@ -113,7 +113,7 @@ func TestFold(t *testing.T) {
 					Usage: &protocol.Usage{Calls: 3, InputTokens: 100, CachedInputTokens: 90, OutputTokens: 10, Cost: "0.5"}}),
 				reports.New(1, 2, protocol.StatusReport{State: protocol.StateActive}),
 			},
-			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Active", ReportedAt: at(2)}, BudgetWarning: "it is nearly used",
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Active", ReportTime: at(2)}, BudgetWarning: "it is nearly used",
 				Usage: &v1alpha1.Usage{Calls: 3, InputTokens: 100, CachedInputTokens: 90, OutputTokens: 10, Cost: "0.5"}},
 		},
 		"checkpoints are counted by verdict": {
@@ -140,7 +140,7 @@ func TestFold(t *testing.T) {
 				reports.New(1, 3, protocol.RequestReport{ID: "r1", Message: "again"}),
 			},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 3, Requests: []v1alpha1.ObservedRequest{
-				{ID: "r1", State: "Done", Message: "checkpoint 4", ObservedAt: at(1)}, {ID: "r2", State: "Failed", Message: "no", ObservedAt: at(2)},
+				{ID: "r1", State: "Done", Message: "checkpoint 4", ObservedTime: at(1)}, {ID: "r2", State: "Failed", Message: "no", ObservedTime: at(2)},
 			}},
 		},
 		"what is not above the mark is known": {
@@ -175,7 +175,7 @@ func TestFold(t *testing.T) {
 				w := *finished.DeepCopy()
 				w.CheckpointSequence, w.Checkpoints = 5, v1alpha1.CheckpointCounts{Total: 5, Valid: 4, Invalid: 1}
 				w.LastCheckpoint, w.LastValidCheckpoint = &v1alpha1.CheckpointSummary{Name: "f-5", Verdict: "Valid", Action: "Promoted"}, "f-5"
-				w.Requests = append(w.Requests, v1alpha1.ObservedRequest{ID: "r2", State: "Done", ObservedAt: at(13)})
+				w.Requests = append(w.Requests, v1alpha1.ObservedRequest{ID: "r2", State: "Done", ObservedTime: at(13)})
 				return w
 			}(),
 		},
@@ -260,7 +260,7 @@ func TestAValidStateThatWentBackIsNotTheLastValidOne(t *testing.T) {
 func TestConnection(t *testing.T) {
 	later := reports.Noon.Add(time.Minute)
 	first := Connect(v1alpha1.RunStatus{}, 1, "a", reports.Noon)
-	want := v1alpha1.RunStatus{Epoch: 1, Connected: new(true), ConnectionChangedAt: apiTime(reports.Noon), Replica: "a"}
+	want := v1alpha1.RunStatus{Epoch: 1, Connected: new(true), ConnectionTransitionTime: apiTime(reports.Noon), Replica: "a"}
 	check := func(what string, got, want v1alpha1.RunStatus) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -275,13 +275,13 @@ func TestConnection(t *testing.T) {
 	check("the old replica's end says nothing", Disconnect(moved, 1, "a", later), want)
 	check("an earlier attempt's end says nothing", Disconnect(moved, 0, "b", later), want)
 	broken := Disconnect(moved, 1, "b", later)
-	want.Connected, want.ConnectionChangedAt = new(false), apiTime(later)
+	want.Connected, want.ConnectionTransitionTime = new(false), apiTime(later)
 	check("it breaks", broken, want)
 	ended := moved
 	ended.Final = &v1alpha1.FinalReport{Epoch: 1, Outcome: protocol.OutcomeDelivered}
 	check("its end after the last word says nothing", Disconnect(ended, 1, "b", later), ended)
 	check("it breaks once", Disconnect(broken, 1, "b", later.Add(time.Hour)), want)
-	want.Epoch, want.Connected, want.ConnectionChangedAt, want.Replica = 2, new(true), apiTime(later), "a"
+	want.Epoch, want.Connected, want.ConnectionTransitionTime, want.Replica = 2, new(true), apiTime(later), "a"
 	check("the next attempt connects", Connect(broken, 2, "a", later), want)
 	forgotten := Fold(moved, "f", 2, []protocol.Report{reports.New(2, 1, protocol.RequestReport{ID: "r"})})
 	if forgotten.Connected != nil || forgotten.Replica != "" {

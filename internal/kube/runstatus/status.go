@@ -89,7 +89,7 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 	// A whole new report: what this version does not fill is not kept from an older one.
 	run.Report = &v1alpha1.RunReport{
 		State: state(s.State), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,
-		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportedAt: apiTime(at),
+		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportTime: apiTime(at),
 	}
 	run.Report.Progress = progress(s.Tasks)
 	run.Report.Unit = unlessEmpty(v1alpha1.SaluteUnit{Role: Clean(s.Role, maxUnit), Runtime: Clean(s.Runtime, maxUnit)})

@@ -138,7 +138,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	}
 	for _, m := range r.Models {
 		ref := policy.ModelRef{Role: m.Role, Backend: m.Backend, Model: m.Model}
-		if s := m.KeySecretRef; s != nil {
+		if s := m.SecretKeyRef; s != nil {
 			ref.Key = policy.SecretKey{Secret: s.Name, Key: s.Key}
 		}
 		if m.ProviderState == v1alpha1.ProviderStateAllow {
@@ -147,7 +147,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.Models = append(out.Models, ref)
 	}
 	if a := r.Anomalies; a != nil {
-		out.Anomalies.Silence, out.Anomalies.Hold = duration(a.Silence), duration(a.Hold)
+		out.Anomalies.Silence, out.Anomalies.Hold = duration(a.SilenceTimeout), duration(a.HoldTimeout)
 	}
 	for _, role := range r.Roles {
 		out.Roles = append(out.Roles, roleProfile(role))
@@ -158,7 +158,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.ModelProviders = policy.ModelProviders(e.ModelProviders)
 	}
 	if g := r.Git; g != nil {
-		out.GitSilence = duration(g.Silence)
+		out.GitSilence = duration(g.SilenceTimeout)
 		out.Repositories = bounding(g.Repositories)
 		errs = append(errs, globs(at+"."+policy.PathRepositories, g.Repositories, bounds.ValidRepository))
 	}
@@ -167,7 +167,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		errs = append(errs, globs(at+"."+policy.PathBranches, d.Branches, bounds.ValidBranch))
 	}
 	if k := r.Retention; k != nil {
-		out.LedgerRetention = duration(k.Ledger)
+		out.LedgerRetention = duration(k.LedgerPeriod)
 	}
 	if a := r.Agents; a != nil {
 		out.AllowedRoles = a.AllowedRoles
@@ -206,9 +206,9 @@ func budget(b *v1alpha1.Budget) policy.LimitRules {
 	if b == nil {
 		return policy.LimitRules{}
 	}
-	limits := policy.LimitRules{InputTokens: b.InputTokens, OutputTokens: b.OutputTokens}
-	if b.Cost != "" {
-		cost, _ := amount(b.Cost) // what is no amount lets nothing through
+	limits := policy.LimitRules{InputTokens: b.MaxInputTokens, OutputTokens: b.MaxOutputTokens}
+	if b.MaxCost != "" {
+		cost, _ := amount(b.MaxCost) // what is no amount lets nothing through
 		limits.Cost = &cost
 	}
 	return limits

@@ -130,13 +130,13 @@ func TestRulesReachTheCore(t *testing.T) {
 		Contracts:   []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"api.yaml"}}, {Name: "db", Paths: []string{"db/**"}}},
 		Checks:      []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
 		Supervision: &v1alpha1.SupervisionRules{Enabled: ptr.To(false), TimeoutProfile: "Long", MaxCorrections: ptr.To[int32](1)},
-		Ledger:      &v1alpha1.LedgerRules{OnFailure: "Open", ToolResults: "Redacted"},
+		Ledger:      &v1alpha1.LedgerRules{FailurePolicy: "Ignore", ToolResults: "Redacted"},
 		Budget: &v1alpha1.BudgetRules{
-			Budget: v1alpha1.Budget{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: "12.50"}, Project: &v1alpha1.Budget{Cost: "100"},
-			Global: &v1alpha1.Budget{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To[int32](90), CallsPerMinute: ptr.To[int32](60),
+			Budget: v1alpha1.Budget{MaxInputTokens: ptr.To[int64](1), MaxOutputTokens: ptr.To[int64](2), MaxCost: "12.50"}, Project: &v1alpha1.Budget{MaxCost: "100"},
+			Global: &v1alpha1.Budget{MaxInputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To[int32](90), CallsPerMinute: ptr.To[int32](60),
 		},
 		Models:    []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m", ProviderState: v1alpha1.ProviderStateAllow}},
-		Anomalies: &v1alpha1.AnomalyRules{Stall: ptr.To[int32](20), Silence: &metav1.Duration{Duration: time.Minute}, Ladder: "Hold"},
+		Anomalies: &v1alpha1.AnomalyRules{StallTurns: ptr.To[int32](20), SilenceTimeout: &metav1.Duration{Duration: time.Minute}, Ladder: "Hold"},
 		Roles: []v1alpha1.RoleProfile{{
 			Name: "dba", Doctrine: &v1alpha1.Doctrine{SaluteIntervalTurns: ptr.To[int32](2), MaxTurnsWithoutProgress: ptr.To[int32](3)},
 			Pace: &v1alpha1.PacePlan{Alternate: "a", Contingent: "c", Emergency: "e"},
@@ -153,7 +153,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}, ModelProviders: v1alpha1.ModelProvidersAllow},
-		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait, Deliveries: v1alpha1.DeliveryNoticeDirective},
+		Concurrency: &v1alpha1.ConcurrencyRules{OnLockConflict: v1alpha1.LockContentionFail, OnOverlap: v1alpha1.OverlapWait, OnDelivery: v1alpha1.DeliveryNoticeDirective},
 		Agents: &v1alpha1.AgentRules{
 			AllowedRoles: []string{"dba"}, ImagePullSecrets: []v1alpha1.SecretRef{{Name: "mirror"}},
 			Resources: v1alpha1.Resources{Limits: corev1.ResourceList{"memory": resource.MustParse("1024Mi")}, Requests: corev1.ResourceList{"cpu": resource.MustParse("1500m")}},
@@ -164,10 +164,10 @@ func TestRulesReachTheCore(t *testing.T) {
 			},
 		},
 		Capacity:  &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8), MaxRunningTotal: ptr.To[int32](80)},
-		Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size, Ledger: &metav1.Duration{Duration: 5}},
+		Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), MaxUnpromotedSize: &size, LedgerPeriod: &metav1.Duration{Duration: 5}},
 		Delivery:  &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold, Branches: []string{"tidewaiter/**"}},
 		Isolation: v1alpha1.IsolationWarn,
-		Git:       &v1alpha1.GitRules{Silence: &metav1.Duration{Duration: time.Minute}, Repositories: []string{"git.example.com/team/*"}},
+		Git:       &v1alpha1.GitRules{SilenceTimeout: &metav1.Duration{Duration: time.Minute}, Repositories: []string{"git.example.com/team/*"}},
 	}
 	got, err := rules("spec.defaults", r)
 	if err != nil {
@@ -182,7 +182,7 @@ func TestRulesReachTheCore(t *testing.T) {
 	if a := got.Anomalies; *a.Stall != 20 || *a.Silence != time.Minute || a.Ladder != policy.RungHold {
 		t.Errorf("anomalies %+v", a)
 	}
-	if got.ToolResults != policy.ToolResultsRedacted || got.LedgerFailure != policy.LedgerOpen {
+	if got.ToolResults != policy.ToolResultsRedacted || got.LedgerFailure != policy.LedgerIgnore {
 		t.Errorf("ledger %q, %q", got.LedgerFailure, got.ToolResults)
 	}
 	if want := (policy.Role{Name: "dba", SaluteEveryTurns: 2, Stall: 3, Alternate: "a", Contingent: "c", Emergency: "e"}); got.Roles[0] != want {

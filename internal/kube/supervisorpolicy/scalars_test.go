@@ -78,13 +78,13 @@ func fieldsOf(at string, v reflect.Value) map[string]reflect.Value {
 
 // TestBudgetsOfAFeature: they are limits of its policy, and what is no amount of money lets nothing through.
 func TestBudgetsOfAFeature(t *testing.T) {
-	f := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Budget: &v1alpha1.Budget{OutputTokens: ptr.To[int64](7), Cost: "0.5"}}}
+	f := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Budget: &v1alpha1.Budget{MaxOutputTokens: ptr.To[int64](7), MaxCost: "0.5"}}}
 	e, err := Effective(f, nil, Place{SystemNamespace: "tidewaiter-system"})
 	if want := (policy.Limits{OutputTokens: 7, Cost: 500_000}); err != nil || e.Budgets.Feature != want {
 		t.Errorf("%+v, %v; want %+v", e.Budgets.Feature, err, want)
 	}
-	for text, want := range map[string]string{"much": `spec.defaults.budget.cost: "much" is not an amount of money`, "0.0": "spec.defaults.budget.cost: 0.0 is too little"} {
-		r, err := rules("spec.defaults", &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{Cost: text}}})
+	for text, want := range map[string]string{"much": `spec.defaults.budget.maxCost: "much" is not an amount of money`, "0.0": "spec.defaults.budget.maxCost: 0.0 is too little"} {
+		r, err := rules("spec.defaults", &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{MaxCost: text}}})
 		if err == nil || !strings.HasPrefix(err.Error(), want) || *r.Budget.Feature.Cost != 1 {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

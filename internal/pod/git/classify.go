@@ -86,7 +86,7 @@ func symptoms() []symptom {
 // out of its text. Failures it does not know pass through.
 func classify(err error, remote Remote) error {
 	if silent, ok := errors.AsType[*silentError](err); ok {
-		return &remoteError{kind: ErrUnreachable, advice: silent.Error() + "; check that the host is up, or raise git.silence of a SupervisorPolicy where it takes longer to count or to run its hooks"}
+		return &remoteError{kind: ErrUnreachable, advice: silent.Error() + "; check that the host is up, or raise git.silenceTimeout of a SupervisorPolicy where it takes longer to count or to run its hooks"}
 	}
 	var failed *commandError
 	if !errors.As(err, &failed) {

@@ -48,8 +48,8 @@ func TestASilentServerIsLeft(t *testing.T) {
 	defer server.Close()
 	remote := git.Remote{URL: server.URL + "/shop.git", CAFile: certFile(t, server), Silence: time.Second}
 	_, err := newRepository(t).Fetch(t.Context(), remote, "main")
-	if !errors.Is(err, git.ErrUnreachable) || !strings.Contains(err.Error(), "git.silence") {
-		t.Errorf("error %v, want ErrUnreachable that names git.silence", err)
+	if !errors.Is(err, git.ErrUnreachable) || !strings.Contains(err.Error(), "git.silenceTimeout") {
+		t.Errorf("error %v, want ErrUnreachable that names git.silenceTimeout", err)
 	}
 	<-left
 }

@@ -128,7 +128,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
-    - name: since
+    - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: turn
@@ -140,7 +140,7 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.AnomalyRules
   map:
     fields:
-    - name: cascade
+    - name: cascadeTools
       type:
         scalar: numeric
     - name: checkEveryTurns
@@ -152,19 +152,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cooldownTurns
       type:
         scalar: numeric
-    - name: hold
+    - name: holdTimeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
     - name: ladder
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Rung
-    - name: loop
+    - name: loopCalls
       type:
         scalar: numeric
-    - name: silence
+    - name: silenceTimeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
-    - name: stall
+    - name: stallTurns
       type:
         scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Answer
@@ -205,13 +205,13 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Budget
   map:
     fields:
-    - name: cost
+    - name: maxCost
       type:
         scalar: string
-    - name: inputTokens
+    - name: maxInputTokens
       type:
         scalar: numeric
-    - name: outputTokens
+    - name: maxOutputTokens
       type:
         scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.BudgetRules
@@ -220,16 +220,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: callsPerMinute
       type:
         scalar: numeric
-    - name: cost
-      type:
-        scalar: string
     - name: global
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Budget
-    - name: inputTokens
+    - name: maxCost
+      type:
+        scalar: string
+    - name: maxInputTokens
       type:
         scalar: numeric
-    - name: outputTokens
+    - name: maxOutputTokens
       type:
         scalar: numeric
     - name: project
@@ -419,7 +419,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: capture
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.CaptureInfo
-    - name: capturedAt
+    - name: captureTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: commit
@@ -555,13 +555,13 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConcurrencyRules
   map:
     fields:
-    - name: deliveries
+    - name: onDelivery
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryNotice
-    - name: locks
+    - name: onLockConflict
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LockContention
-    - name: overlap
+    - name: onOverlap
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.OverlapHandling
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConfigMapKeyRef
@@ -774,6 +774,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.FeatureSpec
   map:
     fields:
+    - name: activeDeadline
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
     - name: agent
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Agent
@@ -788,9 +791,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: budget
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Budget
-    - name: deadline
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
     - name: delivery
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Delivery
@@ -819,6 +819,10 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: maxRetries
+      type:
+        scalar: numeric
+      default: 3
     - name: plan
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Plan
@@ -846,10 +850,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
-    - name: retries
-      type:
-        scalar: numeric
-      default: 3
     - name: suspend
       type:
         scalar: boolean
@@ -874,6 +874,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: checkpoints
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.CheckpointCounts
+    - name: completionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: conditions
       type:
         list:
@@ -893,9 +896,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: failures
       type:
         scalar: numeric
-    - name: finishedAt
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: head
       type:
         scalar: string
@@ -940,7 +940,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: run
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RunStatus
-    - name: startedAt
+    - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: unordered
@@ -1006,7 +1006,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: commit
       type:
         scalar: string
-    - name: deliveredAt
+    - name: deliveryTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: feature
@@ -1049,7 +1049,7 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
-    - name: silence
+    - name: silenceTimeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.IsolationHandling
@@ -1057,7 +1057,7 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.JobStatus
   map:
     fields:
-    - name: endedAt
+    - name: endTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: errand
@@ -1078,10 +1078,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: run
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RunKind
-    - name: startedAt
+    - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
-    - name: stopRequestedAt
+    - name: stopRequestTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: strategy
@@ -1090,12 +1090,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: strategyReason
       type:
         scalar: string
+    - name: waitStartTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: waitedSeconds
       type:
         scalar: numeric
-    - name: waitingSince
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelOperator
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelRequirement
@@ -1150,7 +1150,7 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LedgerRules
   map:
     fields:
-    - name: onFailure
+    - name: failurePolicy
       type:
         scalar: string
     - name: toolResults
@@ -1189,9 +1189,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: backend
       type:
         scalar: string
-    - name: keySecretRef
-      type:
-        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretKeyRef
     - name: model
       type:
         scalar: string
@@ -1201,6 +1198,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: role
       type:
         scalar: string
+    - name: secretKeyRef
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretKeyRef
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ObservedRequest
   map:
     fields:
@@ -1210,7 +1210,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
-    - name: observedAt
+    - name: observedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: state
@@ -1479,10 +1479,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: checkpoints
       type:
         scalar: numeric
-    - name: ledger
+    - name: ledgerPeriod
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
-    - name: unpromotedBytes
+    - name: maxUnpromotedSize
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RetryRequest
@@ -1508,7 +1508,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outcome
       type:
         scalar: string
-    - name: reviewedAt
+    - name: reviewTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: reviewer
@@ -1744,7 +1744,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: progress
       type:
         scalar: string
-    - name: reportedAt
+    - name: reportTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: state
@@ -1791,7 +1791,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: connected
       type:
         scalar: boolean
-    - name: connectionChangedAt
+    - name: connectionTransitionTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: directives

@@ -132,7 +132,7 @@ func (b *rollback) find(o Occasion) (err error) {
 	case err != nil:
 		return err
 	case state.Dropped[b.Checkpoint]:
-		return refuse("the content of %s was dropped, because what was never promoted took more than the policy's retention.unpromotedBytes; choose a newer or a promoted one", b.from)
+		return refuse("the content of %s was dropped, because what was never promoted took more than the policy's retention.maxUnpromotedSize; choose a newer or a promoted one", b.from)
 	case !found:
 		return refuse("%s is not on the trusted volume of this Feature, whose newest is number %d", b.from, state.Sequence)
 	}

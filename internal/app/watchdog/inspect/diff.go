@@ -79,7 +79,7 @@ func writeDiff(ctx context.Context, d trusted.Dir, q protocol.Inquiry, out, note
 }
 
 // errDropped: retention has let the content of a checkpoint go.
-var errDropped = errors.New("it has no content any more: what was never promoted took more than the policy's retention.unpromotedBytes")
+var errDropped = errors.New("it has no content any more: what was never promoted took more than the policy's retention.maxUnpromotedSize")
 
 // isDropped tells whether the tree of a commit is not there.
 func isDropped(ctx context.Context, repo *git.Repository, commit objects.ID) (bool, error) {

@@ -140,7 +140,7 @@ func (v verification) String() string {
 			v.Broken.Link, v.Broken.Reason, v.Lines, v.Checkpoints, v.Deliveries)
 	}
 	if v.Dropped > 0 {
-		text += fmt.Sprintf("%d checkpoints have lost their content to retention.unpromotedBytes of the policy, as the journal says\n", v.Dropped)
+		text += fmt.Sprintf("%d checkpoints have lost their content to retention.maxUnpromotedSize of the policy, as the journal says\n", v.Dropped)
 	}
 	for _, line := range []struct{ name, value string }{
 		{"base", v.Base}, {"head", v.Head}, {"delivery", v.Delivery}, {"journal", v.JournalHead},

@@ -20,8 +20,8 @@ type AnomalyApplyConfiguration struct {
 	Turn *int64 `json:"turn,omitempty"`
 	// message holds the evidence, and what was done about it.
 	Message *string `json:"message,omitempty"`
-	// since when it has been seen.
-	Since *v1.Time `json:"since,omitempty"`
+	// startTime when it has been seen.
+	StartTime *v1.Time `json:"startTime,omitempty"`
 	// cause is Provider while the agent's calls of models are answered with errors that are not its own; empty where it is the agent itself.
 	Cause *string `json:"cause,omitempty"`
 }
@@ -56,11 +56,11 @@ func (b *AnomalyApplyConfiguration) WithMessage(value string) *AnomalyApplyConfi
 	return b
 }
 
-// WithSince sets the Since field in the declarative configuration to the given value
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Since field is set to the value of the last call.
-func (b *AnomalyApplyConfiguration) WithSince(value v1.Time) *AnomalyApplyConfiguration {
-	b.Since = &value
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *AnomalyApplyConfiguration) WithStartTime(value v1.Time) *AnomalyApplyConfiguration {
+	b.StartTime = &value
 	return b
 }
 

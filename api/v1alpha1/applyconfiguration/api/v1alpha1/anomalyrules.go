@@ -19,20 +19,20 @@ type AnomalyRulesApplyConfiguration struct {
 	CheckEveryTurns *int32 `json:"checkEveryTurns,omitempty"`
 	// cooldownTurns between two messages about the same anomaly; built-in 6.
 	CooldownTurns *int32 `json:"cooldownTurns,omitempty"`
-	// stall: so many turns without progress; built-in 12.
-	Stall *int32 `json:"stall,omitempty"`
-	// loop: so many equal failing calls in a row; built-in 3.
-	Loop *int32 `json:"loop,omitempty"`
+	// stallTurns: so many turns without progress; built-in 12.
+	StallTurns *int32 `json:"stallTurns,omitempty"`
+	// loopCalls: so many equal failing calls in a row; built-in 3.
+	LoopCalls *int32 `json:"loopCalls,omitempty"`
 	// contextPercent of the model's window that calls for a wrap-up; built-in 80, or where the agent's client should have compacted the conversation if
 	// that is later.
 	ContextPercent *int32 `json:"contextPercent,omitempty"`
-	// cascade: so many different tools failing within the last five calls; built-in 3.
-	Cascade *int32 `json:"cascade,omitempty"`
-	// silence: so long may nothing at all move, while no model answers and no tool works; built-in 10m.
-	Silence *v1.Duration `json:"silence,omitempty"`
-	// hold: so long is the agent's next call of a model held for a person to look, before a rung above Hold may follow; built-in 5m. Where
+	// cascadeTools: so many different tools failing within the last five calls; built-in 3.
+	CascadeTools *int32 `json:"cascadeTools,omitempty"`
+	// silenceTimeout: so long may nothing at all move, while no model answers and no tool works; built-in 10m.
+	SilenceTimeout *v1.Duration `json:"silenceTimeout,omitempty"`
+	// holdTimeout: so long is the agent's next call of a model held for a person to look, before a rung above Hold may follow; built-in 5m. Where
 	// ladder is Hold, it is held until a person acts.
-	Hold *v1.Duration `json:"hold,omitempty"`
+	HoldTimeout *v1.Duration `json:"holdTimeout,omitempty"`
 	// ladder is how far steering may go when an anomaly goes on; built-in Nudge. Each rung includes those before it: Observe, Nudge,
 	// Directive, Surgery, NoTools, Hold, Rollback, Restart, Block.
 	Ladder *apiv1alpha1.Rung `json:"ladder,omitempty"`
@@ -60,19 +60,19 @@ func (b *AnomalyRulesApplyConfiguration) WithCooldownTurns(value int32) *Anomaly
 	return b
 }
 
-// WithStall sets the Stall field in the declarative configuration to the given value
+// WithStallTurns sets the StallTurns field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Stall field is set to the value of the last call.
-func (b *AnomalyRulesApplyConfiguration) WithStall(value int32) *AnomalyRulesApplyConfiguration {
-	b.Stall = &value
+// If called multiple times, the StallTurns field is set to the value of the last call.
+func (b *AnomalyRulesApplyConfiguration) WithStallTurns(value int32) *AnomalyRulesApplyConfiguration {
+	b.StallTurns = &value
 	return b
 }
 
-// WithLoop sets the Loop field in the declarative configuration to the given value
+// WithLoopCalls sets the LoopCalls field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Loop field is set to the value of the last call.
-func (b *AnomalyRulesApplyConfiguration) WithLoop(value int32) *AnomalyRulesApplyConfiguration {
-	b.Loop = &value
+// If called multiple times, the LoopCalls field is set to the value of the last call.
+func (b *AnomalyRulesApplyConfiguration) WithLoopCalls(value int32) *AnomalyRulesApplyConfiguration {
+	b.LoopCalls = &value
 	return b
 }
 
@@ -84,27 +84,27 @@ func (b *AnomalyRulesApplyConfiguration) WithContextPercent(value int32) *Anomal
 	return b
 }
 
-// WithCascade sets the Cascade field in the declarative configuration to the given value
+// WithCascadeTools sets the CascadeTools field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Cascade field is set to the value of the last call.
-func (b *AnomalyRulesApplyConfiguration) WithCascade(value int32) *AnomalyRulesApplyConfiguration {
-	b.Cascade = &value
+// If called multiple times, the CascadeTools field is set to the value of the last call.
+func (b *AnomalyRulesApplyConfiguration) WithCascadeTools(value int32) *AnomalyRulesApplyConfiguration {
+	b.CascadeTools = &value
 	return b
 }
 
-// WithSilence sets the Silence field in the declarative configuration to the given value
+// WithSilenceTimeout sets the SilenceTimeout field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Silence field is set to the value of the last call.
-func (b *AnomalyRulesApplyConfiguration) WithSilence(value v1.Duration) *AnomalyRulesApplyConfiguration {
-	b.Silence = &value
+// If called multiple times, the SilenceTimeout field is set to the value of the last call.
+func (b *AnomalyRulesApplyConfiguration) WithSilenceTimeout(value v1.Duration) *AnomalyRulesApplyConfiguration {
+	b.SilenceTimeout = &value
 	return b
 }
 
-// WithHold sets the Hold field in the declarative configuration to the given value
+// WithHoldTimeout sets the HoldTimeout field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Hold field is set to the value of the last call.
-func (b *AnomalyRulesApplyConfiguration) WithHold(value v1.Duration) *AnomalyRulesApplyConfiguration {
-	b.Hold = &value
+// If called multiple times, the HoldTimeout field is set to the value of the last call.
+func (b *AnomalyRulesApplyConfiguration) WithHoldTimeout(value v1.Duration) *AnomalyRulesApplyConfiguration {
+	b.HoldTimeout = &value
 	return b
 }
 

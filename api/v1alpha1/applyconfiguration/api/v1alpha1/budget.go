@@ -10,12 +10,12 @@ package v1alpha1
 //
 // Budget bounds what calls of models may use. Before each call its size is estimated, and one that may go over a limit is not made.
 type BudgetApplyConfiguration struct {
-	// inputTokens in all, those that the provider had cached included.
-	InputTokens *int64 `json:"inputTokens,omitempty"`
-	// outputTokens in all.
-	OutputTokens *int64 `json:"outputTokens,omitempty"`
-	// cost in the currency of the gateway's prices, a decimal number such as "12.50".
-	Cost *string `json:"cost,omitempty"`
+	// maxInputTokens in all, those that the provider had cached included.
+	MaxInputTokens *int64 `json:"maxInputTokens,omitempty"`
+	// maxOutputTokens in all.
+	MaxOutputTokens *int64 `json:"maxOutputTokens,omitempty"`
+	// maxCost in the currency of the gateway's prices, a decimal number such as "12.50".
+	MaxCost *string `json:"maxCost,omitempty"`
 }
 
 // BudgetApplyConfiguration constructs a declarative configuration of the Budget type for use with
@@ -24,26 +24,26 @@ func Budget() *BudgetApplyConfiguration {
 	return &BudgetApplyConfiguration{}
 }
 
-// WithInputTokens sets the InputTokens field in the declarative configuration to the given value
+// WithMaxInputTokens sets the MaxInputTokens field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the InputTokens field is set to the value of the last call.
-func (b *BudgetApplyConfiguration) WithInputTokens(value int64) *BudgetApplyConfiguration {
-	b.InputTokens = &value
+// If called multiple times, the MaxInputTokens field is set to the value of the last call.
+func (b *BudgetApplyConfiguration) WithMaxInputTokens(value int64) *BudgetApplyConfiguration {
+	b.MaxInputTokens = &value
 	return b
 }
 
-// WithOutputTokens sets the OutputTokens field in the declarative configuration to the given value
+// WithMaxOutputTokens sets the MaxOutputTokens field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the OutputTokens field is set to the value of the last call.
-func (b *BudgetApplyConfiguration) WithOutputTokens(value int64) *BudgetApplyConfiguration {
-	b.OutputTokens = &value
+// If called multiple times, the MaxOutputTokens field is set to the value of the last call.
+func (b *BudgetApplyConfiguration) WithMaxOutputTokens(value int64) *BudgetApplyConfiguration {
+	b.MaxOutputTokens = &value
 	return b
 }
 
-// WithCost sets the Cost field in the declarative configuration to the given value
+// WithMaxCost sets the MaxCost field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Cost field is set to the value of the last call.
-func (b *BudgetApplyConfiguration) WithCost(value string) *BudgetApplyConfiguration {
-	b.Cost = &value
+// If called multiple times, the MaxCost field is set to the value of the last call.
+func (b *BudgetApplyConfiguration) WithMaxCost(value string) *BudgetApplyConfiguration {
+	b.MaxCost = &value
 	return b
 }

@@ -29,27 +29,27 @@ func BudgetRules() *BudgetRulesApplyConfiguration {
 	return &BudgetRulesApplyConfiguration{}
 }
 
-// WithInputTokens sets the InputTokens field in the declarative configuration to the given value
+// WithMaxInputTokens sets the MaxInputTokens field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the InputTokens field is set to the value of the last call.
-func (b *BudgetRulesApplyConfiguration) WithInputTokens(value int64) *BudgetRulesApplyConfiguration {
-	b.BudgetApplyConfiguration.InputTokens = &value
+// If called multiple times, the MaxInputTokens field is set to the value of the last call.
+func (b *BudgetRulesApplyConfiguration) WithMaxInputTokens(value int64) *BudgetRulesApplyConfiguration {
+	b.BudgetApplyConfiguration.MaxInputTokens = &value
 	return b
 }
 
-// WithOutputTokens sets the OutputTokens field in the declarative configuration to the given value
+// WithMaxOutputTokens sets the MaxOutputTokens field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the OutputTokens field is set to the value of the last call.
-func (b *BudgetRulesApplyConfiguration) WithOutputTokens(value int64) *BudgetRulesApplyConfiguration {
-	b.BudgetApplyConfiguration.OutputTokens = &value
+// If called multiple times, the MaxOutputTokens field is set to the value of the last call.
+func (b *BudgetRulesApplyConfiguration) WithMaxOutputTokens(value int64) *BudgetRulesApplyConfiguration {
+	b.BudgetApplyConfiguration.MaxOutputTokens = &value
 	return b
 }
 
-// WithCost sets the Cost field in the declarative configuration to the given value
+// WithMaxCost sets the MaxCost field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Cost field is set to the value of the last call.
-func (b *BudgetRulesApplyConfiguration) WithCost(value string) *BudgetRulesApplyConfiguration {
-	b.BudgetApplyConfiguration.Cost = &value
+// If called multiple times, the MaxCost field is set to the value of the last call.
+func (b *BudgetRulesApplyConfiguration) WithMaxCost(value string) *BudgetRulesApplyConfiguration {
+	b.BudgetApplyConfiguration.MaxCost = &value
 	return b
 }
 

@@ -30,8 +30,8 @@ type CheckpointSpecApplyConfiguration struct {
 	Task *string `json:"task,omitempty"`
 	// trigger of it.
 	Trigger *apiv1alpha1.Trigger `json:"trigger,omitempty"`
-	// capturedAt is when the workspace was captured.
-	CapturedAt *v1.Time `json:"capturedAt,omitempty"`
+	// captureTime is when the workspace was captured.
+	CaptureTime *v1.Time `json:"captureTime,omitempty"`
 	// commit in the private chain.
 	Commit *string `json:"commit,omitempty"`
 	// tree that was captured and judged.
@@ -134,11 +134,11 @@ func (b *CheckpointSpecApplyConfiguration) WithTrigger(value apiv1alpha1.Trigger
 	return b
 }
 
-// WithCapturedAt sets the CapturedAt field in the declarative configuration to the given value
+// WithCaptureTime sets the CaptureTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the CapturedAt field is set to the value of the last call.
-func (b *CheckpointSpecApplyConfiguration) WithCapturedAt(value v1.Time) *CheckpointSpecApplyConfiguration {
-	b.CapturedAt = &value
+// If called multiple times, the CaptureTime field is set to the value of the last call.
+func (b *CheckpointSpecApplyConfiguration) WithCaptureTime(value v1.Time) *CheckpointSpecApplyConfiguration {
+	b.CaptureTime = &value
 	return b
 }
 

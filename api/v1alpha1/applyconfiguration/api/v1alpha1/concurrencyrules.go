@@ -14,12 +14,12 @@ import (
 //
 // ConcurrencyRules say what becomes of Features that would work at the same time on the same thing.
 type ConcurrencyRulesApplyConfiguration struct {
-	// locks says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
-	Locks *apiv1alpha1.LockContention `json:"locks,omitempty"`
-	// overlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
-	Overlap *apiv1alpha1.OverlapHandling `json:"overlap,omitempty"`
-	// deliveries says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
-	Deliveries *apiv1alpha1.DeliveryNotice `json:"deliveries,omitempty"`
+	// onLockConflict says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
+	OnLockConflict *apiv1alpha1.LockContention `json:"onLockConflict,omitempty"`
+	// onOverlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
+	OnOverlap *apiv1alpha1.OverlapHandling `json:"onOverlap,omitempty"`
+	// onDelivery says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
+	OnDelivery *apiv1alpha1.DeliveryNotice `json:"onDelivery,omitempty"`
 }
 
 // ConcurrencyRulesApplyConfiguration constructs a declarative configuration of the ConcurrencyRules type for use with
@@ -28,26 +28,26 @@ func ConcurrencyRules() *ConcurrencyRulesApplyConfiguration {
 	return &ConcurrencyRulesApplyConfiguration{}
 }
 
-// WithLocks sets the Locks field in the declarative configuration to the given value
+// WithOnLockConflict sets the OnLockConflict field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Locks field is set to the value of the last call.
-func (b *ConcurrencyRulesApplyConfiguration) WithLocks(value apiv1alpha1.LockContention) *ConcurrencyRulesApplyConfiguration {
-	b.Locks = &value
+// If called multiple times, the OnLockConflict field is set to the value of the last call.
+func (b *ConcurrencyRulesApplyConfiguration) WithOnLockConflict(value apiv1alpha1.LockContention) *ConcurrencyRulesApplyConfiguration {
+	b.OnLockConflict = &value
 	return b
 }
 
-// WithOverlap sets the Overlap field in the declarative configuration to the given value
+// WithOnOverlap sets the OnOverlap field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Overlap field is set to the value of the last call.
-func (b *ConcurrencyRulesApplyConfiguration) WithOverlap(value apiv1alpha1.OverlapHandling) *ConcurrencyRulesApplyConfiguration {
-	b.Overlap = &value
+// If called multiple times, the OnOverlap field is set to the value of the last call.
+func (b *ConcurrencyRulesApplyConfiguration) WithOnOverlap(value apiv1alpha1.OverlapHandling) *ConcurrencyRulesApplyConfiguration {
+	b.OnOverlap = &value
 	return b
 }
 
-// WithDeliveries sets the Deliveries field in the declarative configuration to the given value
+// WithOnDelivery sets the OnDelivery field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Deliveries field is set to the value of the last call.
-func (b *ConcurrencyRulesApplyConfiguration) WithDeliveries(value apiv1alpha1.DeliveryNotice) *ConcurrencyRulesApplyConfiguration {
-	b.Deliveries = &value
+// If called multiple times, the OnDelivery field is set to the value of the last call.
+func (b *ConcurrencyRulesApplyConfiguration) WithOnDelivery(value apiv1alpha1.DeliveryNotice) *ConcurrencyRulesApplyConfiguration {
+	b.OnDelivery = &value
 	return b
 }

@@ -42,11 +42,11 @@ type FeatureSpecApplyConfiguration struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// priority orders Features that wait for capacity, a lock or an area: higher first, then older.
 	Priority *int32 `json:"priority,omitempty"`
-	// deadline bounds the running time; waiting (suspended, for approval, for an answer) does not count.
-	Deadline *v1.Duration `json:"deadline,omitempty"`
-	// retries is how often an agent that failed (exited not 0) is started again. Suspensions do not count; lost pods count from the fourth
+	// activeDeadline bounds the running time; waiting (suspended, for approval, for an answer) does not count.
+	ActiveDeadline *v1.Duration `json:"activeDeadline,omitempty"`
+	// maxRetries is how often an agent that failed (exited not 0) is started again. Suspensions do not count; lost pods count from the fourth
 	// on that ended although neither a user nor the cluster asked it to end (status.unordered).
-	Retries *int32 `json:"retries,omitempty"`
+	MaxRetries *int32 `json:"maxRetries,omitempty"`
 	// ttlAfterFinished deletes the Feature, its volumes and its Checkpoints this long after it was delivered or failed. Never, when absent.
 	TTLAfterFinished *v1.Duration `json:"ttlAfterFinished,omitempty"`
 	// suspend ends the pod after a checkpoint and keeps the work; set it back to false to go on.
@@ -178,19 +178,19 @@ func (b *FeatureSpecApplyConfiguration) WithPriority(value int32) *FeatureSpecAp
 	return b
 }
 
-// WithDeadline sets the Deadline field in the declarative configuration to the given value
+// WithActiveDeadline sets the ActiveDeadline field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Deadline field is set to the value of the last call.
-func (b *FeatureSpecApplyConfiguration) WithDeadline(value v1.Duration) *FeatureSpecApplyConfiguration {
-	b.Deadline = &value
+// If called multiple times, the ActiveDeadline field is set to the value of the last call.
+func (b *FeatureSpecApplyConfiguration) WithActiveDeadline(value v1.Duration) *FeatureSpecApplyConfiguration {
+	b.ActiveDeadline = &value
 	return b
 }
 
-// WithRetries sets the Retries field in the declarative configuration to the given value
+// WithMaxRetries sets the MaxRetries field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Retries field is set to the value of the last call.
-func (b *FeatureSpecApplyConfiguration) WithRetries(value int32) *FeatureSpecApplyConfiguration {
-	b.Retries = &value
+// If called multiple times, the MaxRetries field is set to the value of the last call.
+func (b *FeatureSpecApplyConfiguration) WithMaxRetries(value int32) *FeatureSpecApplyConfiguration {
+	b.MaxRetries = &value
 	return b
 }
 

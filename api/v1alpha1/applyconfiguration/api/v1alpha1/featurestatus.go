@@ -24,7 +24,7 @@ type FeatureStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// attempt counts the Jobs that ran for this Feature; it is the epoch that fences the volumes.
 	Attempt *int64 `json:"attempt,omitempty"`
-	// failures counts the attempts in which the agent itself failed; compared with spec.retries.
+	// failures counts the attempts in which the agent itself failed; compared with spec.maxRetries.
 	Failures *int32 `json:"failures,omitempty"`
 	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
 	Lost *int32 `json:"lost,omitempty"`
@@ -55,12 +55,12 @@ type FeatureStatusApplyConfiguration struct {
 	ObservedRequests []ObservedRequestApplyConfiguration `json:"observedRequests,omitempty"`
 	// deliveries of other Features of the project that touch what this one works on, since it began; the newest ones.
 	Deliveries []ForeignDeliveryApplyConfiguration `json:"deliveries,omitempty"`
-	// startedAt is when the first attempt started.
-	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// startTime is when the first attempt started.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// activeSeconds is the running time of finished attempts, in seconds; the deadline is compared with it plus the current attempt's.
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// finishedAt is when the Feature was delivered or failed.
-	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// completionTime is when the Feature was delivered or failed.
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// run is what the watchdog reports.
 	Run *RunStatusApplyConfiguration `json:"run,omitempty"`
 }
@@ -240,11 +240,11 @@ func (b *FeatureStatusApplyConfiguration) WithDeliveries(values ...*ForeignDeliv
 	return b
 }
 
-// WithStartedAt sets the StartedAt field in the declarative configuration to the given value
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the StartedAt field is set to the value of the last call.
-func (b *FeatureStatusApplyConfiguration) WithStartedAt(value metav1.Time) *FeatureStatusApplyConfiguration {
-	b.StartedAt = &value
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *FeatureStatusApplyConfiguration) WithStartTime(value metav1.Time) *FeatureStatusApplyConfiguration {
+	b.StartTime = &value
 	return b
 }
 
@@ -256,11 +256,11 @@ func (b *FeatureStatusApplyConfiguration) WithActiveSeconds(value int64) *Featur
 	return b
 }
 
-// WithFinishedAt sets the FinishedAt field in the declarative configuration to the given value
+// WithCompletionTime sets the CompletionTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the FinishedAt field is set to the value of the last call.
-func (b *FeatureStatusApplyConfiguration) WithFinishedAt(value metav1.Time) *FeatureStatusApplyConfiguration {
-	b.FinishedAt = &value
+// If called multiple times, the CompletionTime field is set to the value of the last call.
+func (b *FeatureStatusApplyConfiguration) WithCompletionTime(value metav1.Time) *FeatureStatusApplyConfiguration {
+	b.CompletionTime = &value
 	return b
 }
 

@@ -20,8 +20,8 @@ type ForeignDeliveryApplyConfiguration struct {
 	Branch *string `json:"branch,omitempty"`
 	// commit that it delivered.
 	Commit *string `json:"commit,omitempty"`
-	// deliveredAt is when.
-	DeliveredAt *v1.Time `json:"deliveredAt,omitempty"`
+	// deliveryTime is when.
+	DeliveryTime *v1.Time `json:"deliveryTime,omitempty"`
 	// touches says in words what of this Feature it touches: a contract, or an area.
 	Touches *string `json:"touches,omitempty"`
 	// paths that it changes and that concern this Feature, the first ones.
@@ -60,11 +60,11 @@ func (b *ForeignDeliveryApplyConfiguration) WithCommit(value string) *ForeignDel
 	return b
 }
 
-// WithDeliveredAt sets the DeliveredAt field in the declarative configuration to the given value
+// WithDeliveryTime sets the DeliveryTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the DeliveredAt field is set to the value of the last call.
-func (b *ForeignDeliveryApplyConfiguration) WithDeliveredAt(value v1.Time) *ForeignDeliveryApplyConfiguration {
-	b.DeliveredAt = &value
+// If called multiple times, the DeliveryTime field is set to the value of the last call.
+func (b *ForeignDeliveryApplyConfiguration) WithDeliveryTime(value v1.Time) *ForeignDeliveryApplyConfiguration {
+	b.DeliveryTime = &value
 	return b
 }
 

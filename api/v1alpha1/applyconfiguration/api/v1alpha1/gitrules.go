@@ -16,8 +16,8 @@ import (
 type GitRulesApplyConfiguration struct {
 	// repositories that Features may work on, as globs of host/path such as git.example.com/team/*. A repository must match in the list of every policy that applies and has one; every repository is allowed where no policy has a list. "*" stands for any part of a name, "**" for any number of names, "?" for a character, [a-z] for one of them. The host has no upper case, and a port only where it is not 443; ".git" at the end does not count.
 	Repositories []string `json:"repositories,omitempty"`
-	// silence: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
-	Silence *v1.Duration `json:"silence,omitempty"`
+	// silenceTimeout: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
+	SilenceTimeout *v1.Duration `json:"silenceTimeout,omitempty"`
 }
 
 // GitRulesApplyConfiguration constructs a declarative configuration of the GitRules type for use with
@@ -36,10 +36,10 @@ func (b *GitRulesApplyConfiguration) WithRepositories(values ...string) *GitRule
 	return b
 }
 
-// WithSilence sets the Silence field in the declarative configuration to the given value
+// WithSilenceTimeout sets the SilenceTimeout field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Silence field is set to the value of the last call.
-func (b *GitRulesApplyConfiguration) WithSilence(value v1.Duration) *GitRulesApplyConfiguration {
-	b.Silence = &value
+// If called multiple times, the SilenceTimeout field is set to the value of the last call.
+func (b *GitRulesApplyConfiguration) WithSilenceTimeout(value v1.Duration) *GitRulesApplyConfiguration {
+	b.SilenceTimeout = &value
 	return b
 }

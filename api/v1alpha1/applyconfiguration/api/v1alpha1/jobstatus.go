@@ -31,16 +31,16 @@ type JobStatusApplyConfiguration struct {
 	PodName *string `json:"podName,omitempty"`
 	// podUID is the only pod whose reports are taken.
 	PodUID *string `json:"podUID,omitempty"`
-	// startedAt is when the Job was made.
-	StartedAt *v1.Time `json:"startedAt,omitempty"`
-	// waitingSince is since when the attempt has waited, for a person or for its pod to start, waitedSeconds how long it waited before: neither counts as running time.
-	WaitingSince *v1.Time `json:"waitingSince,omitempty"`
+	// startTime is when the Job was made.
+	StartTime *v1.Time `json:"startTime,omitempty"`
+	// waitStartTime is since when the attempt has waited, for a person or for its pod to start, waitedSeconds how long it waited before: neither counts as running time.
+	WaitStartTime *v1.Time `json:"waitStartTime,omitempty"`
 	// waitedSeconds of earlier waits of this attempt.
 	WaitedSeconds *int64 `json:"waitedSeconds,omitempty"`
-	// stopRequestedAt is when the watchdog was asked to end; an orderly end is waited for a minute.
-	StopRequestedAt *v1.Time `json:"stopRequestedAt,omitempty"`
-	// endedAt is when the end of the attempt was noted: its time and outcome are in activeSeconds, failures and lost.
-	EndedAt *v1.Time `json:"endedAt,omitempty"`
+	// stopRequestTime is when the watchdog was asked to end; an orderly end is waited for a minute.
+	StopRequestTime *v1.Time `json:"stopRequestTime,omitempty"`
+	// endTime is when the end of the attempt was noted: its time and outcome are in activeSeconds, failures and lost.
+	EndTime *v1.Time `json:"endTime,omitempty"`
 }
 
 // JobStatusApplyConfiguration constructs a declarative configuration of the JobStatus type for use with
@@ -113,19 +113,19 @@ func (b *JobStatusApplyConfiguration) WithPodUID(value string) *JobStatusApplyCo
 	return b
 }
 
-// WithStartedAt sets the StartedAt field in the declarative configuration to the given value
+// WithStartTime sets the StartTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the StartedAt field is set to the value of the last call.
-func (b *JobStatusApplyConfiguration) WithStartedAt(value v1.Time) *JobStatusApplyConfiguration {
-	b.StartedAt = &value
+// If called multiple times, the StartTime field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithStartTime(value v1.Time) *JobStatusApplyConfiguration {
+	b.StartTime = &value
 	return b
 }
 
-// WithWaitingSince sets the WaitingSince field in the declarative configuration to the given value
+// WithWaitStartTime sets the WaitStartTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the WaitingSince field is set to the value of the last call.
-func (b *JobStatusApplyConfiguration) WithWaitingSince(value v1.Time) *JobStatusApplyConfiguration {
-	b.WaitingSince = &value
+// If called multiple times, the WaitStartTime field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithWaitStartTime(value v1.Time) *JobStatusApplyConfiguration {
+	b.WaitStartTime = &value
 	return b
 }
 
@@ -137,18 +137,18 @@ func (b *JobStatusApplyConfiguration) WithWaitedSeconds(value int64) *JobStatusA
 	return b
 }
 
-// WithStopRequestedAt sets the StopRequestedAt field in the declarative configuration to the given value
+// WithStopRequestTime sets the StopRequestTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the StopRequestedAt field is set to the value of the last call.
-func (b *JobStatusApplyConfiguration) WithStopRequestedAt(value v1.Time) *JobStatusApplyConfiguration {
-	b.StopRequestedAt = &value
+// If called multiple times, the StopRequestTime field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithStopRequestTime(value v1.Time) *JobStatusApplyConfiguration {
+	b.StopRequestTime = &value
 	return b
 }
 
-// WithEndedAt sets the EndedAt field in the declarative configuration to the given value
+// WithEndTime sets the EndTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the EndedAt field is set to the value of the last call.
-func (b *JobStatusApplyConfiguration) WithEndedAt(value v1.Time) *JobStatusApplyConfiguration {
-	b.EndedAt = &value
+// If called multiple times, the EndTime field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithEndTime(value v1.Time) *JobStatusApplyConfiguration {
+	b.EndTime = &value
 	return b
 }

@@ -10,8 +10,8 @@ package v1alpha1
 //
 // LedgerRules say what the ledger keeps, and what happens when it cannot be written.
 type LedgerRulesApplyConfiguration struct {
-	// onFailure: Closed refuses model calls that cannot be recorded (built-in), Open lets them through.
-	OnFailure *string `json:"onFailure,omitempty"`
+	// failurePolicy: Fail refuses model calls that cannot be recorded (built-in), Open lets them through.
+	FailurePolicy *string `json:"failurePolicy,omitempty"`
 	// toolResults: what the ledger keeps of what tools give back to models. Defaults to Off, which keeps nothing. Digest keeps the ID of the call, the name of
 	// the tool, the size, the SHA-256 and whether it is an error. Redacted also keeps the text, without secrets, at most 16 KiB of a result and 64 KiB
 	// of a turn.
@@ -24,11 +24,11 @@ func LedgerRules() *LedgerRulesApplyConfiguration {
 	return &LedgerRulesApplyConfiguration{}
 }
 
-// WithOnFailure sets the OnFailure field in the declarative configuration to the given value
+// WithFailurePolicy sets the FailurePolicy field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the OnFailure field is set to the value of the last call.
-func (b *LedgerRulesApplyConfiguration) WithOnFailure(value string) *LedgerRulesApplyConfiguration {
-	b.OnFailure = &value
+// If called multiple times, the FailurePolicy field is set to the value of the last call.
+func (b *LedgerRulesApplyConfiguration) WithFailurePolicy(value string) *LedgerRulesApplyConfiguration {
+	b.FailurePolicy = &value
 	return b
 }
 

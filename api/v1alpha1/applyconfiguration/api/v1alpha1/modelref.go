@@ -20,8 +20,8 @@ type ModelRefApplyConfiguration struct {
 	Backend *string `json:"backend,omitempty"`
 	// model of that backend.
 	Model *string `json:"model,omitempty"`
-	// keySecretRef names a key of the project, in a Secret of the Feature's namespace, that the backend is asked with in the place of the gateway's. The gateway can read the Secret only where an administrator of the project has bound a Role for it to the gateway's service account. Fallbacks of the backend are not asked then.
-	KeySecretRef *SecretKeyRefApplyConfiguration `json:"keySecretRef,omitempty"`
+	// secretKeyRef names a key of the project, in a Secret of the Feature's namespace, that the backend is asked with in the place of the gateway's. The gateway can read the Secret only where an administrator of the project has bound a Role for it to the gateway's service account. Fallbacks of the backend are not asked then.
+	SecretKeyRef *SecretKeyRefApplyConfiguration `json:"secretKeyRef,omitempty"`
 	// providerState says what becomes of requests that refer to what the provider keeps, such as previous_response_id, or have it keep something: they are refused, or pass. What is not in a request is seen by no template, no check and no budget, and all Features share the gateway's key. Refuse by default.
 	ProviderState *apiv1alpha1.ProviderState `json:"providerState,omitempty"`
 }
@@ -56,11 +56,11 @@ func (b *ModelRefApplyConfiguration) WithModel(value string) *ModelRefApplyConfi
 	return b
 }
 
-// WithKeySecretRef sets the KeySecretRef field in the declarative configuration to the given value
+// WithSecretKeyRef sets the SecretKeyRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the KeySecretRef field is set to the value of the last call.
-func (b *ModelRefApplyConfiguration) WithKeySecretRef(value *SecretKeyRefApplyConfiguration) *ModelRefApplyConfiguration {
-	b.KeySecretRef = value
+// If called multiple times, the SecretKeyRef field is set to the value of the last call.
+func (b *ModelRefApplyConfiguration) WithSecretKeyRef(value *SecretKeyRefApplyConfiguration) *ModelRefApplyConfiguration {
+	b.SecretKeyRef = value
 	return b
 }
 

@@ -20,8 +20,8 @@ type ObservedRequestApplyConfiguration struct {
 	State *string `json:"state,omitempty"`
 	// message says more, for people.
 	Message *string `json:"message,omitempty"`
-	// observedAt is when it was acted on.
-	ObservedAt *v1.Time `json:"observedAt,omitempty"`
+	// observedTime is when it was acted on.
+	ObservedTime *v1.Time `json:"observedTime,omitempty"`
 }
 
 // ObservedRequestApplyConfiguration constructs a declarative configuration of the ObservedRequest type for use with
@@ -54,10 +54,10 @@ func (b *ObservedRequestApplyConfiguration) WithMessage(value string) *ObservedR
 	return b
 }
 
-// WithObservedAt sets the ObservedAt field in the declarative configuration to the given value
+// WithObservedTime sets the ObservedTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedAt field is set to the value of the last call.
-func (b *ObservedRequestApplyConfiguration) WithObservedAt(value v1.Time) *ObservedRequestApplyConfiguration {
-	b.ObservedAt = &value
+// If called multiple times, the ObservedTime field is set to the value of the last call.
+func (b *ObservedRequestApplyConfiguration) WithObservedTime(value v1.Time) *ObservedRequestApplyConfiguration {
+	b.ObservedTime = &value
 	return b
 }

@@ -17,12 +17,12 @@ import (
 type RetentionRulesApplyConfiguration struct {
 	// checkpoints kept as objects for each Feature; built-in 10. Invalid and promoted ones are kept longest.
 	Checkpoints *int32 `json:"checkpoints,omitempty"`
-	// unpromotedBytes of content that was never promoted are kept in the trusted repository of a Feature; built-in 2Gi. Beyond
+	// maxUnpromotedSize of content that was never promoted are kept in the trusted repository of a Feature; built-in 2Gi. Beyond
 	// that the oldest checkpoints lose their content, except those that a Checkpoint object or a request names, and the last
 	// state of the workspace.
-	UnpromotedBytes *resource.Quantity `json:"unpromotedBytes,omitempty"`
-	// ledger keeps the model calls, diffs and file events of a Feature this long; built-in 720h. Budgets still count what is removed.
-	Ledger *v1.Duration `json:"ledger,omitempty"`
+	MaxUnpromotedSize *resource.Quantity `json:"maxUnpromotedSize,omitempty"`
+	// ledgerPeriod keeps the model calls, diffs and file events of a Feature this long; built-in 720h. Budgets still count what is removed.
+	LedgerPeriod *v1.Duration `json:"ledgerPeriod,omitempty"`
 }
 
 // RetentionRulesApplyConfiguration constructs a declarative configuration of the RetentionRules type for use with
@@ -39,18 +39,18 @@ func (b *RetentionRulesApplyConfiguration) WithCheckpoints(value int32) *Retenti
 	return b
 }
 
-// WithUnpromotedBytes sets the UnpromotedBytes field in the declarative configuration to the given value
+// WithMaxUnpromotedSize sets the MaxUnpromotedSize field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the UnpromotedBytes field is set to the value of the last call.
-func (b *RetentionRulesApplyConfiguration) WithUnpromotedBytes(value resource.Quantity) *RetentionRulesApplyConfiguration {
-	b.UnpromotedBytes = &value
+// If called multiple times, the MaxUnpromotedSize field is set to the value of the last call.
+func (b *RetentionRulesApplyConfiguration) WithMaxUnpromotedSize(value resource.Quantity) *RetentionRulesApplyConfiguration {
+	b.MaxUnpromotedSize = &value
 	return b
 }
 
-// WithLedger sets the Ledger field in the declarative configuration to the given value
+// WithLedgerPeriod sets the LedgerPeriod field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Ledger field is set to the value of the last call.
-func (b *RetentionRulesApplyConfiguration) WithLedger(value v1.Duration) *RetentionRulesApplyConfiguration {
-	b.Ledger = &value
+// If called multiple times, the LedgerPeriod field is set to the value of the last call.
+func (b *RetentionRulesApplyConfiguration) WithLedgerPeriod(value v1.Duration) *RetentionRulesApplyConfiguration {
+	b.LedgerPeriod = &value
 	return b
 }

@@ -24,8 +24,8 @@ type ReviewStatusApplyConfiguration struct {
 	Directives *int32 `json:"directives,omitempty"`
 	// summary for people.
 	Summary *string `json:"summary,omitempty"`
-	// reviewedAt is when.
-	ReviewedAt *v1.Time `json:"reviewedAt,omitempty"`
+	// reviewTime is when.
+	ReviewTime *v1.Time `json:"reviewTime,omitempty"`
 }
 
 // ReviewStatusApplyConfiguration constructs a declarative configuration of the ReviewStatus type for use with
@@ -74,10 +74,10 @@ func (b *ReviewStatusApplyConfiguration) WithSummary(value string) *ReviewStatus
 	return b
 }
 
-// WithReviewedAt sets the ReviewedAt field in the declarative configuration to the given value
+// WithReviewTime sets the ReviewTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ReviewedAt field is set to the value of the last call.
-func (b *ReviewStatusApplyConfiguration) WithReviewedAt(value v1.Time) *ReviewStatusApplyConfiguration {
-	b.ReviewedAt = &value
+// If called multiple times, the ReviewTime field is set to the value of the last call.
+func (b *ReviewStatusApplyConfiguration) WithReviewTime(value v1.Time) *ReviewStatusApplyConfiguration {
+	b.ReviewTime = &value
 	return b
 }

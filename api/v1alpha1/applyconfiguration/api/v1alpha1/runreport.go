@@ -50,8 +50,8 @@ type RunReportApplyConfiguration struct {
 	AgentRunning *bool `json:"agentRunning,omitempty"`
 	// workspaceReady is true once the workspace is laid out.
 	WorkspaceReady *bool `json:"workspaceReady,omitempty"`
-	// reportedAt is when the watchdog said so.
-	ReportedAt *v1.Time `json:"reportedAt,omitempty"`
+	// reportTime is when the watchdog said so.
+	ReportTime *v1.Time `json:"reportTime,omitempty"`
 }
 
 // RunReportApplyConfiguration constructs a declarative configuration of the RunReport type for use with
@@ -200,10 +200,10 @@ func (b *RunReportApplyConfiguration) WithWorkspaceReady(value bool) *RunReportA
 	return b
 }
 
-// WithReportedAt sets the ReportedAt field in the declarative configuration to the given value
+// WithReportTime sets the ReportTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ReportedAt field is set to the value of the last call.
-func (b *RunReportApplyConfiguration) WithReportedAt(value v1.Time) *RunReportApplyConfiguration {
-	b.ReportedAt = &value
+// If called multiple times, the ReportTime field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithReportTime(value v1.Time) *RunReportApplyConfiguration {
+	b.ReportTime = &value
 	return b
 }

@@ -36,10 +36,10 @@ type RunStatusApplyConfiguration struct {
 	Requests []ObservedRequestApplyConfiguration `json:"requests,omitempty"`
 	// fault is what keeps the run from going on, if anything does.
 	Fault *RunFaultApplyConfiguration `json:"fault,omitempty"`
-	// connected is true while the watchdog's long poll is open; connectionChangedAt says since when.
+	// connected is true while the watchdog's long poll is open; connectionTransitionTime says since when.
 	Connected *bool `json:"connected,omitempty"`
-	// connectionChangedAt is when connected last changed.
-	ConnectionChangedAt *v1.Time `json:"connectionChangedAt,omitempty"`
+	// connectionTransitionTime is when connected last changed.
+	ConnectionTransitionTime *v1.Time `json:"connectionTransitionTime,omitempty"`
 	// replica is the manager replica that holds the connection; its own Lease vouches for it.
 	Replica *string `json:"replica,omitempty"`
 	// final is the last word of the attempt. Success is this report, never the Job's own verdict.
@@ -174,11 +174,11 @@ func (b *RunStatusApplyConfiguration) WithConnected(value bool) *RunStatusApplyC
 	return b
 }
 
-// WithConnectionChangedAt sets the ConnectionChangedAt field in the declarative configuration to the given value
+// WithConnectionTransitionTime sets the ConnectionTransitionTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ConnectionChangedAt field is set to the value of the last call.
-func (b *RunStatusApplyConfiguration) WithConnectionChangedAt(value v1.Time) *RunStatusApplyConfiguration {
-	b.ConnectionChangedAt = &value
+// If called multiple times, the ConnectionTransitionTime field is set to the value of the last call.
+func (b *RunStatusApplyConfiguration) WithConnectionTransitionTime(value v1.Time) *RunStatusApplyConfiguration {
+	b.ConnectionTransitionTime = &value
 	return b
 }
 
