@@ -15,12 +15,12 @@ func runtimesPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Runtimes
 
-` + "`spec.agent.runtime`" + ` says how an agent is driven. The mode that it runs in is that of the merged policy (global overrides,
-project overrides, the Feature's ` + "`spec.execution.mode`" + `, project defaults, global defaults, ` + "`Interactive`" + `), as far as
-the runtime can: one that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so. Nothing
-falls back from Deterministic to Interactive. In Deterministic mode every agent is told what is wrong in the answers of its tools.
+` + "`spec.agent.runtime`" + ` says how Tidewaiter drives an agent. The agent runs in the mode of the merged policy (global overrides,
+project overrides, the Feature's ` + "`spec.execution.mode`" + `, project defaults, global defaults, ` + "`Interactive`" + `), if
+the runtime can. A runtime that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so. No runtime
+falls back from Deterministic to Interactive. In Deterministic mode the watchdog tells every agent what is wrong in the answers of its tools.
 
-| runtime | available | Interactive | Deterministic | told by | held still by | |
+| Runtime | Available | Interactive | Deterministic | Told by | Held still by | What it is |
 |---|---|---|---|---|---|---|
 `)
 	word := map[bool]string{true: "yes", false: "no"}

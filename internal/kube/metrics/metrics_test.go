@@ -207,7 +207,7 @@ func TestFeaturesAreCounted(t *testing.T) {
 tidewaiter_features{namespace="a",phase="Running"} 3
 tidewaiter_features{namespace="b",phase="Pending"} 1
 tidewaiter_features{namespace="b",phase="Running"} 1
-# HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or is not heard of. Every replica reports the same value: use the maximum.
+# HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or sends nothing. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features_degraded gauge
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded"} 1
 tidewaiter_features_degraded{namespace="b",reason="HeartbeatMissing"} 1
