@@ -15,12 +15,14 @@ func runtimesPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Runtimes
 
-` + "`spec.agent.runtime`" + ` says how Tidewaiter drives an agent. The agent runs in the mode of the merged policy (global overrides,
-project overrides, the Feature's ` + "`spec.execution.mode`" + `, project defaults, global defaults, ` + "`Interactive`" + `), if
-the runtime can. A runtime that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so. No runtime
-falls back from Deterministic to Interactive. In Deterministic mode the watchdog tells every agent what is wrong in the answers of its tools.
+This page lists what each runtime can do. You choose one with ` + "`spec.agent.runtime`" + `.
 
-| Runtime | Available | Interactive | Deterministic | Told by | Held still by | What it is |
+The mode is that of the merged policy: global overrides, project overrides, the Feature's ` + "`spec.execution.mode`" + `, project defaults,
+global defaults, ` + "`Interactive`" + `. A runtime that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so.
+No runtime falls back from Deterministic to Interactive.
+In Deterministic mode, every agent reads what is wrong in the results of its tools.
+
+| runtime | available | Interactive | Deterministic | reads messages as | paused by | |
 |---|---|---|---|---|---|---|
 `)
 	word := map[bool]string{true: "yes", false: "no"}
