@@ -5,8 +5,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Checkpoint is the record of one captured tree: what it held, how it was judged and what was done about it. It is
-// created once and whole by the manager, and never changes.
+// Checkpoint is the record of one captured tree: what it held, its verdict, and what the watchdog did about it. The manager creates it once and whole, and it never changes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -56,7 +55,7 @@ type Verdict string
 const (
 	// VerdictValid: every rule holds.
 	VerdictValid Verdict = "Valid"
-	// VerdictInvalid: at least one rule of severity Error or more is broken.
+	// VerdictInvalid: the tree breaks at least one rule of severity Error or more.
 	VerdictInvalid Verdict = "Invalid"
 	// VerdictSkipped: nothing changed since the previous checkpoint.
 	VerdictSkipped Verdict = "Skipped"
@@ -80,18 +79,18 @@ const (
 	ActionNone Action = "None"
 )
 
-// Trigger of a checkpoint; Patch is one that an agent in Deterministic mode asked for, and Steering one before work is taken back because of an anomaly.
+// Trigger of a checkpoint. Patch is one that an agent in Deterministic mode requested, and Steering is one before the watchdog takes work back because of an anomaly.
 // +kubebuilder:validation:Enum=Interval;Changes;Task;Requested;Final;Patch;Steering
 type Trigger string
 
 // CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB,
 // one with violations under 8 KiB.
 type CheckpointSpec struct {
-	// featureName is the Feature.
+	// featureName is the name of the Feature.
 	// +required
 	// +kubebuilder:validation:MaxLength=52
 	FeatureName string `json:"featureName"`
-	// featureUID is its uid.
+	// featureUID is the uid of the Feature.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	FeatureUID string `json:"featureUID"`
@@ -99,29 +98,29 @@ type CheckpointSpec struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence"`
-	// previous is the name of the checkpoint before it.
+	// previous is the name of the checkpoint before this one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Previous string `json:"previous,omitempty"`
-	// attempt that it was taken in.
+	// attempt is the attempt in which the watchdog took the checkpoint.
 	// +required
 	Attempt int64 `json:"attempt"`
-	// task that was worked on.
+	// task is the task that the agent worked on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Task string `json:"task,omitempty"`
-	// trigger of it.
+	// trigger is what caused the checkpoint.
 	// +required
 	Trigger Trigger `json:"trigger"`
-	// captureTime is when the workspace was captured.
+	// captureTime is when the watchdog captured the workspace.
 	// +required
 	CaptureTime metav1.Time `json:"captureTime"`
-	// commit in the private chain.
+	// commit is the commit in the private chain.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
 	// +kubebuilder:validation:MaxLength=40
 	Commit string `json:"commit,omitempty"`
-	// tree that was captured and judged.
+	// tree is the tree that the watchdog captured and checked.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
 	// +kubebuilder:validation:MaxLength=40
@@ -131,25 +130,25 @@ type CheckpointSpec struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
 	// +kubebuilder:validation:MaxLength=40
 	Base string `json:"base,omitempty"`
-	// deliveryCommit is the promoted commit, when it was promoted.
+	// deliveryCommit is the promoted commit, if there is one.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
 	// +kubebuilder:validation:MaxLength=40
 	DeliveryCommit string `json:"deliveryCommit,omitempty"`
-	// policyHash is the effective policy that judged it.
+	// policyHash is the hash of the effective policy behind the verdict.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	PolicyHash string `json:"policyHash,omitempty"`
-	// audit is true when the policy only reports: the verdict was not acted on.
+	// audit is true if the policy only reports: nothing followed from the verdict.
 	// +optional
 	Audit bool `json:"audit,omitempty"`
-	// capture says how the workspace was held still.
+	// capture says how the watchdog held the workspace still.
 	// +optional
 	Capture CaptureInfo `json:"capture,omitzero"`
-	// files changed against the base.
+	// files counts the changed files against the base.
 	// +optional
 	Files FileCounts `json:"files,omitzero"`
-	// lines changed against the base.
+	// lines counts the changed lines against the base.
 	// +optional
 	Lines LineCounts `json:"lines,omitzero"`
 	// samplePaths are up to eight of the changed paths, escaped.
@@ -158,40 +157,39 @@ type CheckpointSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	SamplePaths []string `json:"samplePaths,omitempty"`
-	// transient are names that came and went since the checkpoint before; absent where none was seen.
+	// transient are names that came and went since the checkpoint before. It is absent if the watchdog saw none.
 	// +optional
 	Transient *TransientNames `json:"transient,omitempty"`
-	// verdict on the tree.
+	// verdict is the verdict on the tree.
 	// +required
 	Verdict Verdict `json:"verdict"`
-	// severity of the worst violation.
+	// severity is the severity of the worst violation.
 	// +optional
 	Severity Severity `json:"severity,omitempty"`
-	// reason is the rule of the worst violation, in CamelCase, or why there was nothing to judge.
+	// reason is the rule of the worst violation, in CamelCase, or why there was nothing to check.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
-	// violations are up to eight of what breaks a rule, worst first.
+	// violations are up to eight violations, the worst first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Violations []Violation `json:"violations,omitempty"`
-	// violationCount is how many there are in all.
+	// violationCount is the number of all violations.
 	// +optional
 	ViolationCount int64 `json:"violationCount,omitempty"`
-	// action taken.
+	// action is what the watchdog did about the checkpoint.
 	// +required
 	Action Action `json:"action"`
-	// rollback says why the workspace went back after it, or a part of it; absent where nothing did.
+	// rollback says why the workspace, or a part of it, went back after the checkpoint. It is absent if nothing went back.
 	// +optional
 	Rollback *RollbackRecord `json:"rollback,omitempty"`
-	// durations of the steps.
+	// durations are the times that the steps took.
 	// +optional
 	Durations CheckpointDurations `json:"durations,omitzero"`
 }
 
-// RollbackCause says who took a workspace back: Supervision (the ladder of anomalies), Request (a person) or Violation (the policy, by
-// strategy Shadow or revertOnViolation).
+// RollbackCause says who took a workspace back: Supervision (the ladder of anomalies), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
 // +kubebuilder:validation:Enum=Supervision;Request;Violation
 type RollbackCause string
 
@@ -204,34 +202,34 @@ const (
 
 // RollbackRecord says why a workspace went back after a checkpoint, or a part of it.
 type RollbackRecord struct {
-	// cause of it.
+	// cause says who took the workspace back: Supervision (the ladder of anomalies), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
 	// +required
 	Cause RollbackCause `json:"cause"`
-	// to is the name of the checkpoint that was asked for; absent where the workspace went back to what was promoted last.
+	// to is the name of the requested checkpoint. It is absent if the workspace went back to the last promoted state.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	To string `json:"to,omitempty"`
-	// reason in words; absent for a violation, which the checkpoint itself tells of.
+	// reason explains the rollback in words. It is absent for a violation, which the checkpoint itself describes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
 }
 
-// CaptureInfo says how the workspace was held still.
+// CaptureInfo says how the watchdog held the workspace still.
 type CaptureInfo struct {
-	// frozen is true when the agent was stopped for it.
+	// frozen is true if the watchdog stopped the agent for the capture.
 	// +optional
 	Frozen bool `json:"frozen,omitempty"`
-	// frozenMicros is how long, in microseconds.
+	// frozenMicros is how long the agent stood still, in microseconds.
 	// +optional
 	FrozenMicros int64 `json:"frozenMicros,omitempty"`
-	// processes that were stopped.
+	// processes is the number of stopped processes.
 	// +optional
 	Processes int32 `json:"processes,omitempty"`
-	// pause is what the agent made of being asked to pause first; absent where it was not asked.
+	// pause says how the agent answered when the watchdog first asked it to pause. It is absent if the watchdog did not ask.
 	// +optional
 	Pause *PauseInfo `json:"pause,omitempty"`
-	// settled is false when the workspace still moved: the checkpoint is recorded but never promoted.
+	// settled is false if the workspace still moved. Tidewaiter then records the checkpoint, but never promotes it.
 	// +optional
 	Settled bool `json:"settled"`
 	// unsettledReason says what moved or could not be read.
@@ -240,15 +238,15 @@ type CaptureInfo struct {
 	UnsettledReason string `json:"unsettledReason,omitempty"`
 }
 
-// PauseInfo is what an agent that takes part in pauses made of being asked for one. It was stopped whatever it answered.
+// PauseInfo is how an agent that takes part in pauses answered. Whatever it answers, the watchdog stops it.
 type PauseInfo struct {
-	// acknowledged is false when no answer came in time.
+	// acknowledged is false if no answer came in time.
 	// +optional
 	Acknowledged bool `json:"acknowledged"`
-	// micros is how long the answer took, or was waited for, in microseconds.
+	// micros is how long the answer took, or how long the watchdog waited for it, in microseconds.
 	// +optional
 	Micros int64 `json:"micros,omitempty"`
-	// pendingOperations are what the agent said was not finished, in its own words.
+	// pendingOperations are what the agent called unfinished, in its own words.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
@@ -258,19 +256,19 @@ type PauseInfo struct {
 
 // FileCounts counts changed files.
 type FileCounts struct {
-	// total is the sum of the others.
+	// total is the sum of the other counts.
 	// +optional
 	Total int64 `json:"total"`
-	// added files.
+	// added is the number of added files.
 	// +optional
 	Added int64 `json:"added,omitempty"`
-	// modified files.
+	// modified is the number of modified files.
 	// +optional
 	Modified int64 `json:"modified,omitempty"`
-	// deleted files.
+	// deleted is the number of deleted files.
 	// +optional
 	Deleted int64 `json:"deleted,omitempty"`
-	// typeChanged paths (file to symlink, for example).
+	// typeChanged is the number of paths that changed their type (file to symlink, for example).
 	// +optional
 	TypeChanged int64 `json:"typeChanged,omitempty"`
 }
@@ -279,48 +277,48 @@ type FileCounts struct {
 // file, run it and remove it. What was in them is not known, and no check looks at them. Files that are ignored are left out, and a name in a directory
 // that has just appeared may have gone unseen.
 type TransientNames struct {
-	// names are up to 32 of them, escaped, and as many as there is room for. A directory stands for all that was in it.
+	// names are up to 32 of these names, escaped, and as many as there is room for. A directory stands for everything in it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=256
 	Names []string `json:"names,omitempty"`
-	// more counts the names that are not listed.
+	// more is the number of further names.
 	// +optional
 	More int64 `json:"more,omitempty"`
-	// incomplete is true when there may be others: changes came too fast to be followed one by one, or not everything was watched.
+	// incomplete is true if there may be other names: changes came too fast to follow one by one, or the watchdog did not watch everything.
 	// +optional
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // LineCounts counts changed lines of text files.
 type LineCounts struct {
-	// added lines.
+	// added is the number of added lines.
 	// +optional
 	Added int64 `json:"added,omitempty"`
-	// deleted lines.
+	// deleted is the number of deleted lines.
 	// +optional
 	Deleted int64 `json:"deleted,omitempty"`
 }
 
 // Violation is one rule broken by one path.
 type Violation struct {
-	// rule that is broken; docs/reference/rules.md lists them.
+	// rule is the broken rule; docs/reference/rules.md lists the rules.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Rule string `json:"rule"`
-	// path that breaks it, escaped; empty where it is the whole tree.
+	// path is the path that breaks the rule, escaped. It is empty if the whole tree breaks it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Path string `json:"path,omitempty"`
-	// severity of it.
+	// severity is the severity of the violation.
 	// +required
 	Severity Severity `json:"severity"`
-	// message says what is wrong; of a long one at least 160 characters are kept.
+	// message says what is wrong. A long message keeps at least 160 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message"`
-	// suggestion says how to correct it. Where several violations of one rule have the same suggestion, the first one has it.
+	// suggestion says how to correct the violation. If several violations of one rule have the same suggestion, only the first one has it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Suggestion string `json:"suggestion,omitempty"`
@@ -328,30 +326,29 @@ type Violation struct {
 
 // CheckpointDurations are the times of a checkpoint's steps, in microseconds.
 type CheckpointDurations struct {
-	// captureMicros: reading, hashing and storing.
+	// captureMicros is the time for reading, hashing and storing.
 	// +optional
 	CaptureMicros int64 `json:"captureMicros,omitempty"`
-	// syncMicros: making it durable.
+	// syncMicros is the time for making the checkpoint durable.
 	// +optional
 	SyncMicros int64 `json:"syncMicros,omitempty"`
-	// judgeMicros: judging.
+	// judgeMicros is the time for checking the rules.
 	// +optional
 	JudgeMicros int64 `json:"judgeMicros,omitempty"`
-	// actMicros: promoting or restoring.
+	// actMicros is the time for promoting or restoring.
 	// +optional
 	ActMicros int64 `json:"actMicros,omitempty"`
 }
 
 // CheckpointStatus is what happened to the checkpoint later.
 type CheckpointStatus struct {
-	// conditions: Stored (the commit is in the trusted repository), Restorable (the volume that holds it still exists).
+	// conditions are Stored (the commit is in the trusted repository) and Restorable (the volume that holds it still exists).
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// acknowledged are the rules of severity Critical that the agent says it has understood that it broke. It is the agent's word alone: nothing is
-	// promoted because of it.
+	// acknowledged are the broken rules of severity Critical that the agent says it has understood. This is only what the agent says: the watchdog promotes nothing because of it.
 	// +optional
 	// +listType=map
 	// +listMapKey=rule
@@ -359,19 +356,19 @@ type CheckpointStatus struct {
 	Acknowledged []Acknowledgment `json:"acknowledged,omitempty"`
 }
 
-// Acknowledgment is the agent's word that it has understood that it broke a rule.
+// Acknowledgment is the agent's statement that it has understood that it broke a rule.
 type Acknowledgment struct {
-	// rule that it broke.
+	// rule is the rule that the agent broke.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Rule string `json:"rule"`
-	// turn of the agent's conversation in which it said so; absent for one that has had no turn.
+	// turn is the turn of the conversation in which the agent said so. It is absent if the agent has had no turn.
 	// +optional
 	Turn int64 `json:"turn,omitempty"`
-	// time at which the watchdog heard it.
+	// time is when the watchdog received the statement.
 	// +required
 	Time metav1.Time `json:"time"`
-	// text is what it does instead, in its own words.
+	// text is what the agent does instead, in its own words.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Text string `json:"text,omitempty"`

@@ -3,29 +3,29 @@
 
 package v1alpha1
 
-// Delivery says what becomes of the promoted work.
+// Delivery says how Tidewaiter delivers the promoted work.
 type Delivery struct {
-	// branch that is pushed; tidewaiter/<name of the Feature> when absent. Fixed at creation.
+	// branch is the branch that the watchdog pushes. Defaults to tidewaiter/<name of the Feature>. Fixed at creation.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9._/-]*[A-Za-z0-9_]$|^[A-Za-z0-9_]$') && !self.contains('..') && !self.contains('//') && !self.contains('/.') && !self.endsWith('.lock') && !self.contains('.lock/')",message="branch must be a valid Git branch name made of letters, digits, '.', '_', '/' and '-'"
 	Branch string `json:"branch,omitempty"`
-	// push the branch to the repository. Otherwise the work stays on the trusted volume.
+	// push makes the watchdog push the branch to the repository. Otherwise the work stays on the trusted volume.
 	// +optional
 	// +kubebuilder:default=true
 	Push *bool `json:"push,omitempty"`
-	// author of the delivered commits.
+	// author is the author of the delivered commits.
 	// +optional
 	Author *CommitAuthor `json:"author,omitempty"`
 	// pullRequest asks for a pull request of the delivered branch.
 	// +optional
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
-	// approval Required holds the delivery until approvedCommit names the head. A SupervisorPolicy can require it as well (delivery.approval), whatever the Feature says.
+	// approval says whether an approver must approve the delivery. Required holds it until approvedCommit names the head. A SupervisorPolicy can require approval as well (delivery.approval), whatever the Feature says.
 	// +optional
 	// +kubebuilder:default=None
 	Approval Approval `json:"approval,omitempty"`
-	// approvedCommit is the exact commit that may be delivered (status.head). Setting it needs the verb "approve" on features.
+	// approvedCommit is the exact commit that the watchdog may deliver (status.head). To set it, you need the verb "approve" on features.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
@@ -34,13 +34,13 @@ type Delivery struct {
 
 // CommitAuthor is a Git identity.
 type CommitAuthor struct {
-	// name of the author.
+	// name is the name of the author.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^<>\\\\x00-\\\\x1f]+$')",message="author name must not contain '<', '>' or control characters"
 	Name string `json:"name"`
-	// email of the author.
+	// email is the email address of the author.
 	// +required
 	// +kubebuilder:validation:MaxLength=254
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^<>\\\\s]+@[^<>\\\\s]+$')",message="author email must look like name@host"
@@ -49,22 +49,22 @@ type CommitAuthor struct {
 
 // PullRequest describes a pull request.
 type PullRequest struct {
-	// base branch of the pull request; the repository's revision when absent.
+	// base is the base branch of the pull request. Defaults to the repository's revision.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9._/-]*[A-Za-z0-9_]$|^[A-Za-z0-9_]$') && !self.contains('..') && !self.contains('//') && !self.contains('/.') && !self.endsWith('.lock') && !self.contains('.lock/')",message="base must be a valid Git branch name made of letters, digits, '.', '_', '/' and '-'"
 	Base string `json:"base,omitempty"`
-	// title of the pull request; the first line of the prompt when absent.
+	// title is the title of the pull request. Defaults to the first line of the prompt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Title string `json:"title,omitempty"`
-	// draft opens it as a draft.
+	// draft opens the pull request as a draft.
 	// +optional
 	Draft bool `json:"draft,omitempty"`
 }
 
-// Approval says whether a person must approve the delivery.
+// Approval says whether an approver must approve the delivery.
 // +kubebuilder:validation:Enum=None;Required
 type Approval string
 

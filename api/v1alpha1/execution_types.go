@@ -5,31 +5,29 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Execution says how the agent's writes become checkpoints. Features and policies use the same names; absent fields are
-// taken from the next source in the order global overrides, project overrides, Feature, project defaults, global
-// defaults, built-in.
+// Execution says how the agent's writes become checkpoints. Features and policies use the same names. If a field is absent, the next source provides it, in the order global overrides, project overrides, Feature, project defaults, global defaults, built-in values.
 type Execution struct {
-	// mode: Interactive (the agent writes to the workspace and checkpoints check it; the default) or Deterministic (the workspace is read-only and every patch is checked before the watchdog applies it).
+	// mode says who writes to the workspace. In Interactive mode the agent writes to it, and checkpoints check what it writes. In Deterministic mode the agent only reads it, and the watchdog checks every patch before it applies it. Defaults to Interactive.
 	// +optional
 	Mode ExecutionMode `json:"mode,omitempty"`
-	// strategy for an invalid workspace: Direct leaves it and tells the agent (built-in default), Shadow puts it back to the last valid tree. Auto is Shadow for an attempt whose plan names contracts or may change what paths.rules of the policy are about, and Direct for any other; status.job has the choice.
+	// strategy says what happens to an invalid workspace. Direct leaves it and tells the agent. Shadow puts it back to the last valid tree. Auto is Shadow for an attempt whose plan names contracts or may change what paths.rules of the policy are about, and Direct for any other. The choice is in status.job. Defaults to Direct.
 	// +optional
 	Strategy Strategy `json:"strategy,omitempty"`
-	// promotion under Shadow: Atomic promotes whole trees only (built-in default), Incremental promotes the valid part.
+	// promotion says how much of a tree the watchdog promotes under strategy Shadow, which puts an invalid workspace back: Atomic only whole trees, Incremental the valid part. Defaults to Atomic.
 	// +optional
 	Promotion Promotion `json:"promotion,omitempty"`
-	// revertOnViolation restores paths that violate a Critical rule: None (built-in default), ViolatingPaths or Full.
+	// revertOnViolation says what the watchdog restores when a path violates a Critical rule: None, ViolatingPaths or Full. Defaults to None.
 	// +optional
 	RevertOnViolation RevertOnViolation `json:"revertOnViolation,omitempty"`
-	// checkpoint says when checkpoints are taken.
+	// checkpoint says when the watchdog takes checkpoints.
 	// +optional
 	Checkpoint *CheckpointTriggers `json:"checkpoint,omitempty"`
 }
 
-// CheckpointTriggers says when checkpoints are taken.
+// CheckpointTriggers says when the watchdog takes checkpoints.
 // +kubebuilder:validation:XValidation:rule="!has(self.interval) || !has(self.minInterval) || duration(self.minInterval) <= duration(self.interval)",message="minInterval must not be longer than interval"
 type CheckpointTriggers struct {
-	// interval between checkpoints of a workspace that changed. Defaults to 30s.
+	// interval is the time between checkpoints of a workspace that changed. Defaults to 30s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -41,12 +39,12 @@ type CheckpointTriggers struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('0s')",message="minInterval must be a duration, for example 5s"
 	MinInterval *metav1.Duration `json:"minInterval,omitempty"`
-	// maxChanges is how many changed paths call for a checkpoint before the interval is over. Defaults to 50.
+	// maxChanges is how many changed paths cause a checkpoint before the interval is over. Defaults to 50.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxChanges *int32 `json:"maxChanges,omitempty"`
-	// pauseTimeout is how long a freeze may take before the checkpoint is captured unsettled. Defaults to 10s.
+	// pauseTimeout is how long a freeze can take before the watchdog captures the checkpoint unsettled. Defaults to 10s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -64,7 +62,7 @@ const (
 	ModeDeterministic ExecutionMode = "Deterministic"
 )
 
-// Strategy says what becomes of an invalid workspace.
+// Strategy says what happens to an invalid workspace.
 // +kubebuilder:validation:Enum=Direct;Shadow;Auto
 type Strategy string
 
@@ -76,7 +74,7 @@ const (
 	StrategyAuto Strategy = "Auto"
 )
 
-// Promotion says how much of a tree is promoted.
+// Promotion says how much of a tree the watchdog promotes.
 // +kubebuilder:validation:Enum=Atomic;Incremental
 type Promotion string
 

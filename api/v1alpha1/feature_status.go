@@ -5,7 +5,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Phase summarises a Feature for people; conditions are the truth that it is derived from.
+// Phase summarises a Feature for users; conditions are the truth that it follows from.
 // +kubebuilder:validation:Enum=Pending;Preparing;Running;AwaitingInput;ReadyToMerge;Delivered;Blocked;Failed;Suspended
 type Phase string
 
@@ -23,7 +23,7 @@ const (
 	PhaseReadyToMerge Phase = "ReadyToMerge"
 	// PhaseDelivered: the branch is where it should be. Terminal.
 	PhaseDelivered Phase = "Delivered"
-	// PhaseBlocked: only a person can help; the condition's message says how.
+	// PhaseBlocked: only a user can help; the condition's message says how.
 	PhaseBlocked Phase = "Blocked"
 	// PhaseFailed: retries or the deadline are spent. A retry request starts it again.
 	PhaseFailed Phase = "Failed"
@@ -31,12 +31,12 @@ const (
 	PhaseSuspended Phase = "Suspended"
 )
 
-// FeatureStatus is what has become of a Feature. The controller owns everything but run, which intake owns.
+// FeatureStatus is the observed state of a Feature. The controller owns everything but run, which intake owns.
 type FeatureStatus struct {
 	// observedGeneration is the generation that the controller has acted on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// phase summarises the conditions.
+	// phase is a summary of the conditions.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 	// conditions say what is true of the Feature; docs/reference/conditions.md lists types and reasons.
@@ -45,26 +45,25 @@ type FeatureStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// attempt counts the Jobs that ran for this Feature; it is the epoch that fences the volumes.
+	// attempt is the number of Jobs that ran for this Feature. It is the epoch that fences the volumes.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
-	// failures counts the attempts in which the agent itself failed; compared with spec.maxRetries.
+	// failures is the number of attempts in which the agent itself failed. Tidewaiter compares it with spec.maxRetries.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
-	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
+	// lost is the number of attempts in a row that ended without a final report. The more there were, the longer the next attempt waits.
 	// +optional
 	Lost int32 `json:"lost,omitempty"`
-	// unordered counts the attempts whose pod ended by itself, without a final report, since a person asked for a retry last: neither a
-	// person nor the cluster asked it to end. From the fourth on each spends a retry.
+	// unordered is the number of attempts whose pod ended by itself, without a final report, since a user last requested a retry. Neither a user nor the cluster asked these pods to end. From the fourth on, each spends a retry.
 	// +optional
 	Unordered int32 `json:"unordered,omitempty"`
-	// unserved tells of the attempts in a row that ended because models did not answer. They spend no retry.
+	// unserved describes the attempts in a row that ended because models did not answer. They spend no retry.
 	// +optional
 	Unserved *UnservedStatus `json:"unserved,omitempty"`
 	// job is the Job of the current attempt.
 	// +optional
 	Job *JobStatus `json:"job,omitempty"`
-	// branch that is or will be delivered.
+	// branch is the branch that Tidewaiter delivers.
 	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	Branch string `json:"branch,omitempty"`
@@ -80,28 +79,28 @@ type FeatureStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	LastValidCheckpoint string `json:"lastValidCheckpoint,omitempty"`
-	// checkpoints counts the Checkpoints taken (not only those kept).
+	// checkpoints counts the Checkpoints that the watchdog took, including removed ones.
 	// +optional
 	Checkpoints CheckpointCounts `json:"checkpoints,omitzero"`
-	// rollbacks counts how often the workspace went back, or a part of it, over all attempts, and tells of the last time.
+	// rollbacks counts how often the workspace, or a part of it, went back over all attempts, and describes the last time.
 	// +optional
 	Rollbacks *RollbackStatus `json:"rollbacks,omitempty"`
-	// policy is the effective policy and where it came from.
+	// policy is the effective policy and its sources.
 	// +optional
 	Policy *PolicyStatus `json:"policy,omitempty"`
-	// locks that are held, by the names of their contracts. The manager's Leases are the truth: one that expired and was reclaimed is not held, whatever this says.
+	// locks are the names of the contracts whose locks the Feature holds. The manager's Leases are the truth: if one expired and another Feature took it over, this Feature has lost the lock, whatever this field says.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=63
 	Locks []string `json:"locks,omitempty"`
-	// observedRequests says what became of each request.
+	// observedRequests has the result of each request.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=256
 	ObservedRequests []ObservedRequest `json:"observedRequests,omitempty"`
-	// deliveries of other Features of the project that touch what this one works on, since it began; the newest ones.
+	// deliveries are the newest deliveries of other Features of the project, since this Feature began, that touch what it works on.
 	// +optional
 	// +listType=map
 	// +listMapKey=feature
@@ -110,10 +109,10 @@ type FeatureStatus struct {
 	// startTime is when the first attempt started.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// activeSeconds is the running time of finished attempts, in seconds; the deadline is compared with it plus the current attempt's.
+	// activeSeconds is the running time of finished attempts, in seconds. Tidewaiter compares the deadline with it plus the running time of the current attempt.
 	// +optional
 	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
-	// completionTime is when the Feature was delivered or failed.
+	// completionTime is the time of the delivery or failure.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// run is what the watchdog reports.
@@ -121,34 +120,34 @@ type FeatureStatus struct {
 	Run *RunStatus `json:"run,omitempty"`
 }
 
-// ForeignDelivery is what another Feature has delivered.
+// ForeignDelivery is a delivery of another Feature.
 type ForeignDelivery struct {
-	// feature that delivered.
+	// feature is the Feature that delivered.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Feature string `json:"feature"`
-	// branch that it delivered.
+	// branch is the branch that it delivered.
 	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	Branch string `json:"branch,omitempty"`
-	// commit that it delivered.
+	// commit is the commit that it delivered.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Commit string `json:"commit,omitempty"`
-	// deliveryTime is when.
+	// deliveryTime is the time of the delivery.
 	// +optional
 	DeliveryTime *metav1.Time `json:"deliveryTime,omitempty"`
-	// touches says in words what of this Feature it touches: a contract, or an area.
+	// touches says in words what the delivery touches of this Feature: a contract, or an area.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Touches string `json:"touches,omitempty"`
-	// paths that it changes and that concern this Feature, the first ones.
+	// paths are the first paths that the delivery changes and that concern this Feature.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	Paths []string `json:"paths,omitempty"`
-	// pathCount is how many there are.
+	// pathCount is the number of all such paths.
 	// +optional
 	PathCount int64 `json:"pathCount,omitempty"`
 }
@@ -165,25 +164,24 @@ const (
 	RunKindSeal RunKind = "Seal"
 )
 
-// UnservedStatus tells of attempts in a row that ended because models did not answer; failures.md has the classes and causes.
+// UnservedStatus describes attempts in a row that ended because models did not answer; failures.md has the classes and causes.
 type UnservedStatus struct {
-	// attempts in a row; the next one waits the longer the more there were.
+	// attempts is the number of such attempts in a row. The more there were, the longer the next attempt waits.
 	// +required
 	Attempts int32 `json:"attempts"`
-	// class of the last one: Provider, Infrastructure or Policy.
+	// class is the class of the last failure: Provider, Infrastructure or Policy.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Class string `json:"class"`
-	// cause of the last one in CamelCase.
+	// cause is the cause of the last failure, in CamelCase.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Cause string `json:"cause,omitempty"`
-	// policyHash is the policy that the last one ended under. With another one, an attempt of class Policy is tried again at once.
+	// policyHash is the hash of the policy at the end of the last attempt. With another policy, an attempt of class Policy starts again at once.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PolicyHash string `json:"policyHash,omitempty"`
-	// backendsHash is the configuration of backends when the last one ended. With another one, an attempt of
-	// class Policy is tried again at once.
+	// backendsHash is the hash of the configuration of backends at the end of the last attempt. With another configuration, an attempt of class Policy starts again at once.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	BackendsHash string `json:"backendsHash,omitempty"`
@@ -191,24 +189,24 @@ type UnservedStatus struct {
 
 // JobStatus names the Job and the pod of the current attempt, pinned by uid.
 type JobStatus struct {
-	// name of the Job.
+	// name is the name of the Job.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one.
 	// +required
 	Run RunKind `json:"run"`
-	// errand is true for a seal run that was started for requests (a rollback, a checkpoint) and delivers nothing.
+	// errand is true for a seal run that serves requests (a rollback, a checkpoint) and delivers nothing.
 	// +optional
 	Errand bool `json:"errand,omitempty"`
-	// mode is the execution mode that the pod of an agent run is made for; a change of mode is a new attempt.
+	// mode is the execution mode of the pod of an agent run. A change of mode is a new attempt.
 	// +optional
 	Mode ExecutionMode `json:"mode,omitempty"`
-	// strategy that the attempt runs by to its end; see execution.strategy. A policy that changes from Auto to another one is obeyed all the same.
+	// strategy is the strategy of the attempt to its end; see execution.strategy. If a policy changes from Auto to another strategy, the attempt follows the policy all the same.
 	// +optional
 	// +kubebuilder:validation:Enum=Direct;Shadow
 	Strategy string `json:"strategy,omitempty"`
-	// strategyReason says why, where execution.strategy is Auto.
+	// strategyReason says why the attempt has its strategy, if execution.strategy is Auto.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	StrategyReason string `json:"strategyReason,omitempty"`
@@ -216,77 +214,76 @@ type JobStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PodName string `json:"podName,omitempty"`
-	// podUID is the only pod whose reports are taken.
+	// podUID is the uid of the only pod whose reports the manager takes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodUID string `json:"podUID,omitempty"`
-	// startTime is when the Job was made.
+	// startTime is when the manager made the Job.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// waitStartTime is since when the attempt has waited, for a person or for its pod to start, waitedSeconds how long it waited before: neither counts as running time.
+	// waitStartTime is when the attempt began to wait, for a user or for its pod to start. Neither this wait nor waitedSeconds counts as running time.
 	// +optional
 	WaitStartTime *metav1.Time `json:"waitStartTime,omitempty"`
-	// waitedSeconds of earlier waits of this attempt.
+	// waitedSeconds is the length of the earlier waits of this attempt, in seconds.
 	// +optional
 	WaitedSeconds int64 `json:"waitedSeconds,omitempty"`
-	// stopRequestTime is when the watchdog was asked to end; an orderly end is waited for a minute.
+	// stopRequestTime is when the manager asked the watchdog to end. It waits a minute for a clean end.
 	// +optional
 	StopRequestTime *metav1.Time `json:"stopRequestTime,omitempty"`
-	// endTime is when the end of the attempt was noted: its time and outcome are in activeSeconds, failures and lost.
+	// endTime is when the manager noted the end of the attempt. Its time and outcome are in activeSeconds, failures and lost.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 }
 
 // CheckpointCounts counts checkpoints by verdict.
 type CheckpointCounts struct {
-	// total number of checkpoints taken.
+	// total is the total number of checkpoints.
 	// +optional
 	Total int64 `json:"total"`
-	// valid ones.
+	// valid is the number of valid checkpoints.
 	// +optional
 	Valid int64 `json:"valid"`
-	// invalid ones.
+	// invalid is the number of invalid checkpoints.
 	// +optional
 	Invalid int64 `json:"invalid"`
 }
 
 // RollbackStatus counts rollbacks by their cause.
 type RollbackStatus struct {
-	// total number of rollbacks.
+	// total is the total number of rollbacks.
 	// +required
 	Total int64 `json:"total"`
-	// supervision counts those that the ladder of anomalies made.
+	// supervision is the number of rollbacks by the ladder of anomalies.
 	// +required
 	Supervision int64 `json:"supervision"`
-	// request counts those that a person asked for.
+	// request is the number of rollbacks that users requested.
 	// +required
 	Request int64 `json:"request"`
-	// violation counts those that the policy made, by strategy Shadow or revertOnViolation.
+	// violation is the number of rollbacks by the policy, through strategy Shadow or revertOnViolation.
 	// +required
 	Violation int64 `json:"violation"`
-	// last one.
+	// last is the newest rollback.
 	// +required
 	Last LastRollback `json:"last"`
 }
 
 // LastRollback is the newest rollback.
 type LastRollback struct {
-	// time at which the state before it was captured.
+	// time is when the watchdog captured the state before the rollback.
 	// +required
 	Time metav1.Time `json:"time"`
-	// cause of it.
+	// cause is what caused the rollback.
 	// +required
 	Cause RollbackCause `json:"cause"`
-	// before is the name of the Checkpoint that holds the state before it.
+	// before is the name of the Checkpoint that holds the state before the rollback.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Before string `json:"before"`
-	// to is the name of the Checkpoint that the workspace went back to: the one that was asked for, or the newest valid one (parts of later
-	// ones that were promoted since stay). Absent for the base.
+	// to is the name of the Checkpoint that the workspace went back to: the requested one, or the newest valid one. If the watchdog has promoted parts of later Checkpoints since, these stay. Absent for the base.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	To string `json:"to,omitempty"`
-	// reason in words: what was wrong with the agent, the request, or the worst violation.
+	// reason explains the rollback in words: what was wrong with the agent, the request, or the worst violation.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
@@ -294,14 +291,14 @@ type LastRollback struct {
 
 // PolicyStatus names the effective policy.
 type PolicyStatus struct {
-	// hash of the effective policy.
+	// hash is the hash of the effective policy.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash"`
-	// enforcement in effect.
+	// enforcement is the enforcement in effect.
 	// +optional
 	Enforcement Enforcement `json:"enforcement,omitempty"`
-	// sources are the SupervisorPolicies that it was merged from, as namespace/name, most specific first.
+	// sources are the SupervisorPolicies that make up the effective policy, as namespace/name, most specific first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -309,21 +306,21 @@ type PolicyStatus struct {
 	Sources []string `json:"sources,omitempty"`
 }
 
-// ObservedRequest says what became of a request.
+// ObservedRequest is the result of a request.
 type ObservedRequest struct {
-	// id of the request.
+	// id is the id of the request.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
-	// state: Done, Failed or NotActedOn.
+	// state is the result of the request: Done, Failed or NotActedOn.
 	// +required
 	// +kubebuilder:validation:Enum=Done;Failed;NotActedOn
 	State string `json:"state"`
-	// message says more, for people.
+	// message explains the state.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
-	// observedTime is when it was acted on.
+	// observedTime is when Tidewaiter acted on the request.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }

@@ -5,7 +5,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Feature is one piece of work on one repository, given to one agent at a time and supervised until it is delivered.
+// Feature is one piece of work on one repository. Tidewaiter gives it to one agent at a time, and supervises it until it delivers the work.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -38,10 +38,10 @@ type Feature struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what should be done, by which agent, under which bounds.
+	// spec says what to do, by which agent and within which limits.
 	// +required
 	Spec FeatureSpec `json:"spec"`
-	// status is what has become of it.
+	// status is the observed state of the Feature.
 	// +optional
 	Status FeatureStatus `json:"status,omitzero"`
 }
@@ -55,8 +55,7 @@ type FeatureList struct {
 	Items           []Feature `json:"items"`
 }
 
-// FeatureSpec says what is to be done. Fields fixed at creation are guarded here, on the parent, so that an optional
-// field cannot be changed by removing and adding it.
+// FeatureSpec says what to do. Fields fixed at creation are guarded here, on the parent, so that an optional field cannot be changed by removing and adding it.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.prompt) != has(self.promptFrom)",message="exactly one of prompt and promptFrom must be set"
 // +kubebuilder:validation:XValidation:rule="self.repository == oldSelf.repository",message="repository is fixed at creation: create a new Feature for another repository, revision or Secret"
@@ -67,9 +66,9 @@ type FeatureList struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.delivery) && has(self.delivery.approval) && self.delivery.approval == 'Required' && has(self.workspace) && has(self.workspace.ephemeral) && self.workspace.ephemeral)",message="delivery.approval Required needs persistent volumes: remove workspace.ephemeral, or the work would be gone before it is approved"
 // +kubebuilder:validation:XValidation:rule="!has(self.gates) || !has(self.plan) || !has(self.plan.milestones) || self.plan.milestones.all(m, m.tasks.all(t, !has(t.gates) || t.gates.all(g, self.gates.exists(x, x.name == g))))",message="a task names a gate that spec.gates does not have"
 // +kubebuilder:validation:XValidation:rule="has(self.gates) || !has(self.plan) || !has(self.plan.milestones) || self.plan.milestones.all(m, m.tasks.all(t, !has(t.gates) || size(t.gates) == 0))",message="a task names a gate but spec.gates is empty"
-// +kubebuilder:validation:XValidation:rule="(has(self.prompt) ? size(self.prompt) : 0) + (has(self.plan) && has(self.plan.allowedAreas) ? self.plan.allowedAreas.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.forbiddenAreas) ? self.plan.forbiddenAreas.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.files) && has(self.plan.files.create) ? self.plan.files.create.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.files) && has(self.plan.files.modify) ? self.plan.files.modify.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.files) && has(self.plan.files.delete) ? self.plan.files.delete.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.milestones) ? self.plan.milestones.map(m, 2 * size(m.name) + 16 + m.tasks.map(t, 2 * size(t.name) + size(m.name) + 32 + (has(t.instructions) ? size(t.instructions) : 0) + (has(t.gates) ? t.gates.map(x, 2 * size(x) + 16).sum() : 0)).sum()).sum() : 0) + (has(self.agent) && has(self.agent.command) ? self.agent.command.map(x, size(x) + 16).sum() : 0) + (has(self.agent) && has(self.agent.args) ? self.agent.args.map(x, size(x) + 16).sum() : 0) + (has(self.agent) && has(self.agent.env) ? self.agent.env.map(x, 2 * size(x.name) + 16 + (has(x.value) ? size(x.value) : 0)).sum() : 0) + (has(self.gates) ? self.gates.map(g, 2 * size(g.name) + 16 + g.command.map(x, size(x) + 16).sum()).sum() : 0) + (has(self.requests) ? self.requests.map(r, 2 * size(r.id) + 32 + (has(r.rollback) ? (has(r.rollback.checkpoint) ? size(r.rollback.checkpoint) : 0) + (has(r.rollback.paths) ? r.rollback.paths.map(x, 2 * size(x) + 16).sum() : 0) : 0)).sum() : 0) + (has(self.directives) ? self.directives.map(d, 2 * size(d.id) + 32 + size(d.description) + (has(d.rationale) ? size(d.rationale) : 0) + (has(d.files) ? d.files.map(x, 2 * size(x) + 16).sum() : 0)).sum() : 0) + (has(self.answers) ? self.answers.map(x, 2 * size(x.question) + size(x.text) + 16).sum() : 0) <= 131072",message="the spec is too large: its texts and lists may have 131072 characters in all, entries of sets counting twice and 16 more for each entry; shorten prompt, instructions, areas, files, answers or directives, remove requests that are done, or keep long texts in files of the repository"
+// +kubebuilder:validation:XValidation:rule="(has(self.prompt) ? size(self.prompt) : 0) + (has(self.plan) && has(self.plan.allowedAreas) ? self.plan.allowedAreas.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.forbiddenAreas) ? self.plan.forbiddenAreas.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.files) && has(self.plan.files.create) ? self.plan.files.create.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.files) && has(self.plan.files.modify) ? self.plan.files.modify.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.files) && has(self.plan.files.delete) ? self.plan.files.delete.map(x, 2 * size(x) + 16).sum() : 0) + (has(self.plan) && has(self.plan.milestones) ? self.plan.milestones.map(m, 2 * size(m.name) + 16 + m.tasks.map(t, 2 * size(t.name) + size(m.name) + 32 + (has(t.instructions) ? size(t.instructions) : 0) + (has(t.gates) ? t.gates.map(x, 2 * size(x) + 16).sum() : 0)).sum()).sum() : 0) + (has(self.agent) && has(self.agent.command) ? self.agent.command.map(x, size(x) + 16).sum() : 0) + (has(self.agent) && has(self.agent.args) ? self.agent.args.map(x, size(x) + 16).sum() : 0) + (has(self.agent) && has(self.agent.env) ? self.agent.env.map(x, 2 * size(x.name) + 16 + (has(x.value) ? size(x.value) : 0)).sum() : 0) + (has(self.gates) ? self.gates.map(g, 2 * size(g.name) + 16 + g.command.map(x, size(x) + 16).sum()).sum() : 0) + (has(self.requests) ? self.requests.map(r, 2 * size(r.id) + 32 + (has(r.rollback) ? (has(r.rollback.checkpoint) ? size(r.rollback.checkpoint) : 0) + (has(r.rollback.paths) ? r.rollback.paths.map(x, 2 * size(x) + 16).sum() : 0) : 0)).sum() : 0) + (has(self.directives) ? self.directives.map(d, 2 * size(d.id) + 32 + size(d.description) + (has(d.rationale) ? size(d.rationale) : 0) + (has(d.files) ? d.files.map(x, 2 * size(x) + 16).sum() : 0)).sum() : 0) + (has(self.answers) ? self.answers.map(x, 2 * size(x.question) + size(x.text) + 16).sum() : 0) <= 131072",message="the spec is too large: its texts and lists are limited to 131072 characters in all. Entries of sets count twice, and each entry counts 16 more. Shorten prompt, instructions, areas, files, answers or directives, remove requests that are done, or keep long texts in files of the repository"
 type FeatureSpec struct {
-	// prompt is the work in plain words. Exactly one of prompt and promptFrom must be set.
+	// prompt is the work in plain words. Set exactly one of prompt and promptFrom.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
@@ -77,38 +76,38 @@ type FeatureSpec struct {
 	// promptFrom takes the prompt from elsewhere in the Feature's namespace.
 	// +optional
 	PromptFrom *PromptSource `json:"promptFrom,omitempty"`
-	// repository is the Git repository that is worked on. Fixed at creation.
+	// repository is the Git repository that the agent works on. Fixed at creation.
 	// +required
 	Repository Repository `json:"repository"`
-	// planning says who makes the plan: None (plan as given; without milestones the prompt is the one task), Auto (a planner proposes it and it is taken) or Approve (a person approves the proposal first).
+	// planning says who makes the plan. None takes the plan as given; without milestones, the prompt is the only task. Auto takes the plan that a planner proposes. Approve waits until a user approves the proposal.
 	// +optional
 	// +kubebuilder:default=None
 	Planning Planning `json:"planning,omitempty"`
-	// plan bounds the work and breaks it into milestones and tasks.
+	// plan limits the work and divides it into milestones and tasks.
 	// +optional
 	Plan *Plan `json:"plan,omitempty"`
-	// agent is who does the work.
+	// agent is the agent that does the work.
 	// +required
 	Agent Agent `json:"agent"`
-	// execution says how the agent's writes become checkpoints. A policy may override it.
+	// execution says how the agent's writes become checkpoints. A policy can override it.
 	// +optional
 	Execution *Execution `json:"execution,omitempty"`
-	// budget lowers what the Feature may use of models below what its policy gives it; it cannot raise that.
+	// budget lowers the budget for models that the policy gives the Feature; it cannot raise it.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
-	// gates are commands that must exit 0 after the tasks that name them.
+	// gates are commands that must exit with 0 after the tasks that name them.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Gates []Gate `json:"gates,omitempty"`
-	// workspace sizes the volumes. Fixed at creation.
+	// workspace is the size and kind of the volumes. Fixed at creation.
 	// +optional
 	Workspace *Workspace `json:"workspace,omitempty"`
-	// delivery says what becomes of the promoted work.
+	// delivery says how Tidewaiter delivers the promoted work.
 	// +optional
 	Delivery *Delivery `json:"delivery,omitempty"`
-	// dependsOn names Features of the same namespace that must be delivered first.
+	// dependsOn names Features of the same namespace whose delivery this Feature waits for.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -119,43 +118,40 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Priority int32 `json:"priority,omitempty"`
-	// activeDeadline bounds the running time; waiting (suspended, for approval, for an answer) does not count.
+	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) does not count.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="activeDeadline must be a positive duration, for example 4h or 90m"
 	ActiveDeadline *metav1.Duration `json:"activeDeadline,omitempty"`
-	// maxRetries is how often an agent that failed (exited not 0) is started again. Suspensions do not count; lost pods count from the fourth
-	// on that ended although neither a user nor the cluster asked it to end (status.unordered).
+	// maxRetries is how often Tidewaiter starts an agent again that failed (exited with another code than 0). Suspensions do not count. A lost pod counts from the fourth on, if neither a user nor the cluster asked it to end (status.unordered).
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
-	// ttlAfterFinished deletes the Feature, its volumes and its Checkpoints this long after it was delivered or failed. Never, when absent.
+	// ttlAfterFinished is how long after its delivery or failure Tidewaiter deletes the Feature, its volumes and its Checkpoints. Without it, Tidewaiter never deletes them.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('0s')",message="ttlAfterFinished must be a duration, for example 24h"
 	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
-	// suspend ends the pod after a checkpoint and keeps the work; set it back to false to continue.
+	// suspend ends the pod after a checkpoint and keeps the work. Set it back to false to continue.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// requests are one-shot acts, each done once; status.observedRequests says what became of each.
+	// requests are one-time actions. Tidewaiter does each of them once, and status.observedRequests has the results.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=64
 	Requests []Request `json:"requests,omitempty"`
-	// directives are what the agent must address next; people steer here. The agent is told with its next model call;
-	// status.run.directives says how far each is. Remove a directive to take it back.
+	// directives are what the agent must address next: users steer here. The agent gets them with its next model call, and status.run.directives says how far each is. Remove a directive to take it back.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=64
 	Directives []Directive `json:"directives,omitempty"`
-	// answers reply to questions of the agent (status.run.question). Of a question that it has asked and does not wait on, the agent is told with
-	// its next model call.
+	// answers are replies to questions of the agent (status.run.question). If the agent does not wait for an answer, it gets the answer with its next model call.
 	// +optional
 	// +listType=map
 	// +listMapKey=question
@@ -163,7 +159,7 @@ type FeatureSpec struct {
 	Answers []Answer `json:"answers,omitempty"`
 }
 
-// PromptSource names where a prompt is kept.
+// PromptSource names the source of a prompt.
 type PromptSource struct {
 	// configMapKeyRef is a key of a ConfigMap in the Feature's namespace.
 	// +required
@@ -172,12 +168,12 @@ type PromptSource struct {
 
 // ConfigMapKeyRef names a key of a ConfigMap in the same namespace.
 type ConfigMapKeyRef struct {
-	// name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// key in its data.
+	// key is a key in the data of the ConfigMap.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -186,7 +182,7 @@ type ConfigMapKeyRef struct {
 
 // SecretRef names a Secret in the same namespace.
 type SecretRef struct {
-	// name of the Secret.
+	// name is the name of the Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -195,19 +191,19 @@ type SecretRef struct {
 
 // Repository is a Git repository over HTTPS.
 type Repository struct {
-	// url of the repository, https only and without credentials in it.
+	// url is the address of the repository, https only and without credentials in it.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/[A-Za-z0-9._~%!$&()*+,;=:/-]+$')",message="url must be https://host/path without user, password, query or spaces; credentials belong in credentialsSecretRef"
 	URL string `json:"url"`
-	// revision that the work starts from: a branch, tag or commit. The commit found at the start is kept for the Feature's whole life.
+	// revision is the branch, tag or commit that the work starts from. The Feature keeps the first commit that this resolves to for its whole life.
 	// +optional
 	// +kubebuilder:default=main
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._/+@-]+$') && !self.startsWith('-') && !self.contains('..')",message="revision must be a branch, tag or commit name"
 	Revision string `json:"revision,omitempty"`
-	// credentialsSecretRef names a Secret of type kubernetes.io/basic-auth (username, password), optionally with ca.crt for a server with its own CA and with hosts, a list of the only hosts that it is sent to. Only prepare and the watchdog can read it; the agent never can.
+	// credentialsSecretRef names a Secret of type kubernetes.io/basic-auth (username, password). The Secret can also have ca.crt, for a server with its own CA, and hosts, a list of the only hosts that get the credentials. Only prepare and the watchdog can read the Secret; the agent never can.
 	// +optional
 	CredentialsSecretRef *SecretRef `json:"credentialsSecretRef,omitempty"`
 }

@@ -16,33 +16,33 @@ const (
 	PlanningApprove Planning = "Approve"
 )
 
-// Plan bounds the work.
+// Plan limits the work.
 type Plan struct {
-	// allowedAreas are gitignore-style globs of what may change, matched on canonical paths ("web/**"). Everything, when absent.
+	// allowedAreas are gitignore-style globs of the paths that the work can change, matched on canonical paths ("web/**"). Without them, it can change everything.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
 	AllowedAreas []string `json:"allowedAreas,omitempty"`
-	// forbiddenAreas must not change, even inside allowed areas.
+	// forbiddenAreas are globs of the paths that must not change, even inside allowed areas.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
 	ForbiddenAreas []string `json:"forbiddenAreas,omitempty"`
-	// files, when given, is the whole set of planned files: any other change is a plan violation.
+	// files is the whole set of planned files. If it is present, any other change is a plan violation.
 	// +optional
 	Files *PlannedFiles `json:"files,omitempty"`
-	// contracts that the work may change, by the names that a policy gives them. Their locks are held while the Feature runs: no two Features hold one of the same repository. Which contracts there are in a running attempt can grow, not shrink.
+	// contracts are the contracts that the work can change, by the names that a policy gives them. The Feature holds their locks while it runs: no two Features hold one of the same repository. The contracts of a running attempt can grow, not shrink.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Contracts []string `json:"contracts,omitempty"`
-	// milestones are worked on in order.
+	// milestones are the groups of tasks, in the order of the work.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -50,24 +50,24 @@ type Plan struct {
 	Milestones []Milestone `json:"milestones,omitempty"`
 }
 
-// PlannedFiles is the set of paths (or globs) that a plan names, by what is to happen to them.
+// PlannedFiles is the set of paths (or globs) that a plan names, by what the work does with them.
 // +kubebuilder:validation:XValidation:rule="has(self.create) || has(self.modify) || has(self.delete)",message="files must name at least one path to create, modify or delete; leave files out to allow every path"
 type PlannedFiles struct {
-	// create names files that may be added.
+	// create names files that the work can add.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
 	Create []string `json:"create,omitempty"`
-	// modify names files that may be changed.
+	// modify names files that the work can change.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
 	Modify []string `json:"modify,omitempty"`
-	// delete names files that may be removed.
+	// delete names files that the work can remove.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
@@ -78,12 +78,12 @@ type PlannedFiles struct {
 
 // Milestone is a group of tasks.
 type Milestone struct {
-	// name of the milestone.
+	// name is the name of the milestone.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// tasks are done in order, one after the other.
+	// tasks are the tasks of the milestone. The agent does them one after the other, in this order.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -94,16 +94,16 @@ type Milestone struct {
 
 // Task is one run of the agent.
 type Task struct {
-	// name of the task, unique within its milestone.
+	// name is the name of the task, unique within its milestone.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// instructions for the agent; the Feature's prompt is given with them.
+	// instructions are the instructions for the agent. It gets the Feature's prompt with them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Instructions string `json:"instructions,omitempty"`
-	// gates that must pass after this task, by name from spec.gates.
+	// gates are the gates that must pass after this task, by name from spec.gates.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
@@ -113,19 +113,19 @@ type Task struct {
 
 // Gate is a command that must exit 0.
 type Gate struct {
-	// name of the gate.
+	// name is the name of the gate.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// command to run in the workspace.
+	// command is the command to run in the workspace.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4096
 	Command []string `json:"command"`
-	// timeout after which the gate has failed.
+	// timeout is the time after which the gate has failed.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string

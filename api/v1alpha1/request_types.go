@@ -3,27 +3,27 @@
 
 package v1alpha1
 
-// Request is a one-shot act.
+// Request is a one-time action.
 // +kubebuilder:validation:XValidation:rule="[has(self.rollback), has(self.checkpoint), has(self.retry), has(self.resetBreaker), has(self.release), has(self.approvePlan)].filter(x, x).size() == 1",message="a request needs exactly one of rollback, checkpoint, retry, resetBreaker, release and approvePlan"
 type Request struct {
-	// id of the request; a request is done once, for as long as the Feature lives.
+	// id is the id of the request. Tidewaiter does a request once, for as long as the Feature lives.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
-	// rollback restores the tree of a checkpoint, or a part of it, of a Feature whose agent runs or not. What is there at that moment is captured first.
+	// rollback restores the tree of a checkpoint, or a part of it, whether the agent of the Feature runs or not. The watchdog captures first what is there at that moment.
 	// +optional
 	Rollback *RollbackRequest `json:"rollback,omitempty"`
 	// checkpoint takes a checkpoint now.
 	// +optional
 	Checkpoint *CheckpointRequest `json:"checkpoint,omitempty"`
-	// retry starts the agent again from the last valid checkpoint of a Feature that is Blocked or Failed, or at once where it waits for its next attempt.
+	// retry starts the agent again from the last valid checkpoint if the Feature is Blocked or Failed. If the Feature waits for its next attempt, that attempt starts at once.
 	// +optional
 	Retry *RetryRequest `json:"retry,omitempty"`
 	// resetBreaker closes the breaker that checkpoint failures opened.
 	// +optional
 	ResetBreaker *ResetBreakerRequest `json:"resetBreaker,omitempty"`
-	// release lets an agent continue whose model call is held, because an anomaly went on.
+	// release lets an agent continue whose model call the watchdog holds because an anomaly continued.
 	// +optional
 	Release *ReleaseRequest `json:"release,omitempty"`
 	// approvePlan accepts a proposed plan.
@@ -34,15 +34,15 @@ type Request struct {
 // RollbackRequest restores a tree or a part of it.
 // +kubebuilder:validation:XValidation:rule="has(self.paths) && self.paths.size() > 0 ? !has(self.kind) || self.kind == 'Paths' : !has(self.kind) || self.kind != 'Paths'",message="kind Paths needs paths, and no other kind takes any"
 type RollbackRequest struct {
-	// kind: Full restores everything, Paths the named paths, Smart the paths that break a rule now and keeps every other change. Without it, it is Paths where paths are named and else Full.
+	// kind says what to restore. Full restores everything. Paths restores the named paths. Smart restores the paths that break a rule now and keeps every other change. Defaults to Paths if you name paths, and otherwise to Full.
 	// +optional
 	Kind RollbackKind `json:"kind,omitempty"`
-	// checkpoint to take it from, by the name of its object, even if the object is gone; without it, the last valid state (the base, before there is one).
+	// checkpoint is the name of the Checkpoint to restore from, even if the object no longer exists. Defaults to the last valid state (the base, before there is one).
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// paths to restore, files or directories, relative to the root of the repository.
+	// paths are the files or directories to restore, relative to the root of the repository.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -51,7 +51,7 @@ type RollbackRequest struct {
 	Paths []string `json:"paths,omitempty"`
 }
 
-// RollbackKind says how much is restored.
+// RollbackKind says how much to restore.
 // +kubebuilder:validation:Enum=Full;Paths;Smart
 type RollbackKind string
 
@@ -76,7 +76,7 @@ type ReleaseRequest struct{}
 
 // ApprovePlanRequest accepts a proposed plan.
 type ApprovePlanRequest struct {
-	// hash of the proposed plan (status.run.plan.hash).
+	// hash is the hash of the proposed plan (status.run.plan.hash).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -85,31 +85,31 @@ type ApprovePlanRequest struct {
 
 // Directive is something the agent must address.
 type Directive struct {
-	// id of the directive.
+	// id is the id of the directive.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
-	// type of the directive: Cleanup can wait. The agent is given 10 of them at a time, and one that is not Critical is dropped when 15 tasks were finished since.
+	// type is the type of the directive. A Cleanup can wait: the agent gets 10 of them at a time. If it is not Critical, the watchdog drops it after 15 more finished tasks.
 	// +optional
 	// +kubebuilder:default=Functional
 	// +kubebuilder:validation:Enum=Functional;Cleanup
 	Type string `json:"type,omitempty"`
-	// priority: Critical interrupts, Normal comes next, Low comes last. The agent is told again after 6, 12 and 24 turns where it does not address it.
+	// priority says when the agent gets the directive: Critical interrupts, Normal comes next, Low comes last. If the agent does not address it, the watchdog tells it again after 6, 12 and 24 turns.
 	// +optional
 	// +kubebuilder:default=Normal
 	// +kubebuilder:validation:Enum=Critical;Normal;Low
 	Priority string `json:"priority,omitempty"`
-	// description of what must be addressed.
+	// description says what the agent must address.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2000
 	Description string `json:"description"`
-	// rationale for it.
+	// rationale says why.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2000
 	Rationale string `json:"rationale,omitempty"`
-	// files it is about.
+	// files are the files that the directive is about.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -124,7 +124,7 @@ type Answer struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Question string `json:"question"`
-	// text of the answer.
+	// text is the text of the answer.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384

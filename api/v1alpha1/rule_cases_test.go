@@ -87,7 +87,7 @@ var schedulingCases = map[string]ruleCase{
 	"a taint of the cluster itself": {
 		field:  "tolerations[0].key",
 		accept: "{tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]}", reject: "{tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists}]}",
-		message: "key must be the key of a taint, for example example.com/agents, and none of node.kubernetes.io: a pod would stay on a node that is lost or drained",
+		message: "key must be the key of a taint, for example example.com/agents, but not of node.kubernetes.io: a pod would stay on a lost or drained node",
 	},
 	"a value of any": {
 		field:  "tolerations[0]",
@@ -147,7 +147,7 @@ var featureCases = map[string]ruleCase{
 		base: feature, field: "spec",
 		accept:  "spec: {plan: {milestones: [{name: m, tasks: [{name: a, instructions: " + strings.Repeat("i", 60_000) + "}, {name: b, instructions: " + strings.Repeat("i", 60_000) + "}]}]}}",
 		reject:  "spec: {plan: {milestones: [{name: m, tasks: [{name: a, instructions: " + strings.Repeat("i", 65_536) + "}, {name: b, instructions: " + strings.Repeat("i", 65_536) + "}]}]}}",
-		message: "the spec is too large: its texts and lists may have 131072 characters in all, entries of sets counting twice and 16 more for each entry; shorten prompt, instructions, areas, files, answers or directives, remove requests that are done, or keep long texts in files of the repository",
+		message: "the spec is too large: its texts and lists are limited to 131072 characters in all. Entries of sets count twice, and each entry counts 16 more. Shorten prompt, instructions, areas, files, answers or directives, remove requests that are done, or keep long texts in files of the repository",
 	},
 	"a gate that does not exist": {
 		base: feature, field: "spec",
@@ -409,7 +409,7 @@ var policyCases = map[string]ruleCase{
 	"an address that Git may reach": {
 		field:  "egress.git[0].host",
 		accept: "{egress: {git: [{host: 10.example.com}]}}", reject: "{egress: {git: [{host: 10.0.0.1}]}}",
-		message: "host must be a name, for example registry.example.com: IP addresses are never connected to",
+		message: "host must be a name, for example registry.example.com: the gateway never connects to IP addresses",
 	},
 	"a tool of nobody": {
 		field:  "egress.providerTools[0]",
@@ -419,7 +419,7 @@ var policyCases = map[string]ruleCase{
 	"an address that agents may reach": {
 		field:  "egress.agent[0].host",
 		accept: "{egress: {agent: [{host: '*.0x0.example'}]}}", reject: "{egress: {agent: [{host: '0x7f'}]}}",
-		message: "host must be a name, for example registry.example.com: IP addresses are never connected to",
+		message: "host must be a name, for example registry.example.com: the gateway never connects to IP addresses",
 	},
 }
 
@@ -451,7 +451,7 @@ var templateCases = map[string]ruleCase{
 }
 
 // byOtherLabels is what a policy is told that selects Features by labels which their editors may set.
-const byOtherLabels = " must begin with policy.tidewaiter.dev/: editors of a project may set all other labels on their Features. Use such a label, and let a person who may write SupervisorPolicies set it on the Features"
+const byOtherLabels = " must begin with policy.tidewaiter.dev/: editors of a project can set all other labels on their Features. Use such a label, and ask a user with permission to write SupervisorPolicies to set it on the Features"
 
 var keyCases = map[string]ruleCase{
 	"a selector by labels of editors": {

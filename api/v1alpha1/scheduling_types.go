@@ -5,10 +5,9 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// Scheduling says which nodes run the pods of a Feature, and before whom. Fields have the names and meanings that they have in a pod. Pods mount the
-// volumes of the Feature, which may hold them to a node or a zone once they exist.
+// Scheduling says which nodes run the pods of a Feature, and before whom. Fields have the names and meanings that they have in a pod. Pods mount the volumes of the Feature, which may hold them to a node or a zone once they exist.
 type Scheduling struct {
-	// nodeSelector has labels that a node must have to run the pods.
+	// nodeSelector has the labels that a node needs to run the pods.
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
@@ -19,12 +18,12 @@ type Scheduling struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Tolerations []Toleration `json:"tolerations,omitzero"`
-	// priorityClassName is the PriorityClass of the pods; an empty one is the cluster's default. Classes of the system are not for agents.
+	// priorityClassName is the PriorityClass of the pods. If it is empty, the pods have the cluster's default. Classes of the system are not for agents.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$') && !self.startsWith('system-')",message="priorityClassName must be the name of a PriorityClass that does not begin with system-: those classes keep the cluster itself alive"
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
-	// topologySpreadConstraints spread the running agents of the project over nodes. The pods that are counted are those: a selector of one's own is not needed. The list replaces that of a default as a whole; an empty one spreads nothing.
+	// topologySpreadConstraints spread the running agents of the project over nodes. They count these pods, so that you need no selector. The list replaces that of a default as a whole; an empty one spreads nothing.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey
@@ -37,22 +36,22 @@ type Scheduling struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.operator) || self.operator != 'Exists' || !has(self.value) || size(self.value) == 0",message="value must be left out where operator is Exists"
 // +kubebuilder:validation:XValidation:rule="!has(self.tolerationSeconds) || has(self.effect) && self.effect == 'NoExecute'",message="tolerationSeconds needs the effect NoExecute"
 type Toleration struct {
-	// key of the taint. Those of the cluster itself (node.kubernetes.io/unreachable, for example) are not tolerated: a pod would stay on a node that is lost or drained.
+	// key is the key of the taint. It cannot be a taint of the cluster itself (node.kubernetes.io/unreachable, for example): a pod would stay on a lost or drained node.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$') && !self.startsWith('node.kubernetes.io/')",message="key must be the key of a taint, for example example.com/agents, and none of node.kubernetes.io: a pod would stay on a node that is lost or drained"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$') && !self.startsWith('node.kubernetes.io/')",message="key must be the key of a taint, for example example.com/agents, but not of node.kubernetes.io: a pod would stay on a lost or drained node"
 	Key string `json:"key"`
-	// operator: Equal (when absent) tolerates the taint with this value, Exists with any.
+	// operator says how the value counts: Equal tolerates the taint with this value, Exists with any. Defaults to Equal.
 	// +optional
 	Operator TolerationOperator `json:"operator,omitempty"`
-	// value of the taint; for Equal alone.
+	// value is the value of the taint, only for the operator Equal.
 	// +optional
 	Value LabelValue `json:"value,omitempty"`
-	// effect of the taint; every one, when absent.
+	// effect is the effect of the taint. Without it, the toleration is for every effect.
 	// +optional
 	Effect TaintEffect `json:"effect,omitempty"`
-	// tolerationSeconds that a pod stays on a node that gets a taint with the effect NoExecute; for ever, when absent.
+	// tolerationSeconds is how long a pod stays on a node that gets a taint with the effect NoExecute. Without it, the pod stays for ever.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
@@ -87,23 +86,23 @@ const (
 
 // TopologySpreadConstraint bounds how unevenly the running agents of a project are spread.
 type TopologySpreadConstraint struct {
-	// topologyKey is the label of nodes that tells their groups apart: kubernetes.io/hostname or topology.kubernetes.io/zone, for example.
+	// topologyKey is the label of nodes that divides them into groups: kubernetes.io/hostname or topology.kubernetes.io/zone, for example.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$')",message="topologyKey must be the key of a label, for example topology.kubernetes.io/zone"
 	TopologyKey string `json:"topologyKey"`
-	// whenUnsatisfiable: ScheduleAnyway prefers nodes that spread evenly, DoNotSchedule lets the agent wait for one.
+	// whenUnsatisfiable says how strict the constraint is: ScheduleAnyway prefers nodes that spread evenly, DoNotSchedule lets the agent wait for one.
 	// +required
 	WhenUnsatisfiable UnsatisfiableAction `json:"whenUnsatisfiable"`
-	// maxSkew is how many more agents one group may have than another.
+	// maxSkew is how many more agents one group can have than another.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxSkew int32 `json:"maxSkew"`
 }
 
-// UnsatisfiableAction says what becomes of a pod that no node can take without breaking a constraint.
+// UnsatisfiableAction says what happens to a pod that no node can take without breaking a constraint.
 // +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
 type UnsatisfiableAction string
 

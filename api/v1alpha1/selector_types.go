@@ -6,12 +6,12 @@ package v1alpha1
 // LabelSelector selects objects by their labels, in the form of Kubernetes' own label selectors. It has bounds, so that
 // what a policy costs is known. An empty one selects every object.
 type LabelSelector struct {
-	// matchLabels that an object must have, all of them.
+	// matchLabels are the labels that an object must have, all of them.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317)",message="a key has at most 317 characters: a prefix of 253, a slash and a name of 63"
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
-	// matchExpressions that an object must fulfil, all of them.
+	// matchExpressions are the requirements that an object must fulfil, all of them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -26,7 +26,7 @@ type LabelValue string
 // LabelRequirement is what one label must be.
 // +kubebuilder:validation:XValidation:rule="self.operator in ['In', 'NotIn'] ? has(self.values) && self.values.size() > 0 : !has(self.values) || self.values.size() == 0",message="operators In and NotIn need values, operators Exists and DoesNotExist have none"
 type LabelRequirement struct {
-	// key of the label.
+	// key is the key of the label.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
@@ -35,7 +35,7 @@ type LabelRequirement struct {
 	// operator says how the values count. An object without the label fulfils NotIn and DoesNotExist.
 	// +required
 	Operator LabelOperator `json:"operator"`
-	// values of the label; for In and NotIn alone.
+	// values are the values of the label, only for In and NotIn.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -5,8 +5,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SupervisorPolicy holds rules that Features are held to. In the system namespace it is global, elsewhere it is that
-// project's; a selector narrows it to some Features.
+// SupervisorPolicy holds rules that Tidewaiter applies to Features. In the system namespace a policy is global. In any other namespace it belongs to that project. A selector narrows a policy to some Features.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -24,10 +23,10 @@ type SupervisorPolicy struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the rules.
+	// spec is the rules of the policy.
 	// +required
 	Spec SupervisorPolicySpec `json:"spec"`
-	// status says whether they are in effect.
+	// status says whether the rules are in effect.
 	// +optional
 	Status SupervisorPolicyStatus `json:"status,omitzero"`
 }
@@ -41,7 +40,7 @@ type SupervisorPolicyList struct {
 	Items           []SupervisorPolicy `json:"items"`
 }
 
-// Enforcement says whether violations are acted on.
+// Enforcement says whether the watchdog acts on violations.
 // +kubebuilder:validation:Enum=Enforce;Audit
 type Enforcement string
 
@@ -49,129 +48,128 @@ type Enforcement string
 const (
 	// EnforcementEnforce acts on violations.
 	EnforcementEnforce Enforcement = "Enforce"
-	// EnforcementAudit judges and reports everything, and blocks and reverts nothing.
+	// EnforcementAudit checks and reports everything, and blocks and reverts nothing.
 	EnforcementAudit Enforcement = "Audit"
 )
 
-// SupervisorPolicySpec is the rules.
+// SupervisorPolicySpec is the rules of a policy.
 type SupervisorPolicySpec struct {
-	// namespaceSelector narrows a global policy to the projects whose namespaces have these labels; all projects when absent. Only a policy in the system namespace may have one.
+	// namespaceSelector narrows a global policy to the projects whose namespaces have these labels. Without it, the policy applies to all projects. Only a policy in the system namespace can have one.
 	// +optional
 	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
-	// selector narrows the policy to Features with these labels; all Features of its scope when absent. Its keys begin with policy.tidewaiter.dev/, because only people who may write SupervisorPolicies of the project may set such labels on a Feature. The keys of a global policy begin with policy.tidewaiter.dev/global., which only people who may write global policies may set.
+	// selector narrows the policy to Features with these labels. Without it, the policy applies to all Features of its scope. Keys begin with policy.tidewaiter.dev/, because only users with permission to write SupervisorPolicies of the project can set such labels on a Feature. The keys of a global policy begin with policy.tidewaiter.dev/global., which only users with permission to write global policies can set.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.all(k, k.startsWith('policy.tidewaiter.dev/'))",message="keys in matchLabels must begin with policy.tidewaiter.dev/: editors of a project may set all other labels on their Features. Use such a label, and let a person who may write SupervisorPolicies set it on the Features"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.key.startsWith('policy.tidewaiter.dev/'))",message="keys in matchExpressions must begin with policy.tidewaiter.dev/: editors of a project may set all other labels on their Features. Use such a label, and let a person who may write SupervisorPolicies set it on the Features"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.all(k, k.startsWith('policy.tidewaiter.dev/'))",message="keys in matchLabels must begin with policy.tidewaiter.dev/: editors of a project can set all other labels on their Features. Use such a label, and ask a user with permission to write SupervisorPolicies to set it on the Features"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.key.startsWith('policy.tidewaiter.dev/'))",message="keys in matchExpressions must begin with policy.tidewaiter.dev/: editors of a project can set all other labels on their Features. Use such a label, and ask a user with permission to write SupervisorPolicies to set it on the Features"
 	Selector *LabelSelector `json:"selector,omitempty"`
-	// priority among policies of the same scope: higher wins. A tie between values that differ is reported, not tossed.
+	// priority orders the policies of the same scope: the highest value wins. If policies of equal priority set different values, the condition Accepted of the Feature names them.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Priority int32 `json:"priority,omitempty"`
-	// enforcement: Enforce acts on violations, Audit only reports them. Where several policies apply, Enforce wins.
+	// enforcement says whether the watchdog acts on violations (Enforce) or only reports them (Audit). If several policies apply, Enforce wins.
 	// +optional
 	// +kubebuilder:default=Enforce
 	Enforcement Enforcement `json:"enforcement,omitempty"`
-	// suspend is the emergency stop: while it is true, no agent of the Features that the policy applies to starts, and those that run end after a checkpoint, as with spec.suspend of a Feature. The work is kept and continues once no policy says so. Where several policies apply, one that suspends is enough.
+	// suspend is the emergency stop for the Features that the policy applies to. While it is true, no agent starts, and each running agent ends after a checkpoint, as with spec.suspend of a Feature. Tidewaiter keeps the work, and continues it once no policy suspends the Feature. If several policies apply, one that suspends is enough.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// defaults may be overridden by what is more specific.
+	// defaults are rules that more specific sources can override.
 	// +optional
 	Defaults *Rules `json:"defaults,omitempty"`
-	// overrides may not.
+	// overrides are rules that more specific sources cannot override.
 	// +optional
 	Overrides *Rules `json:"overrides,omitempty"`
 }
 
-// Rules are what Features are held to. Absent values are taken from the next source.
+// Rules are what Tidewaiter applies to Features. If a value is absent, the next source provides it.
 type Rules struct {
-	// supervision of the conversation.
+	// supervision has the rules for the conversation between an agent and its models.
 	// +optional
 	Supervision *SupervisionRules `json:"supervision,omitempty"`
-	// execution in the Feature's own names.
+	// execution says how the agent's writes become checkpoints. Its fields have the same names as in the Feature.
 	// +optional
 	Execution *Execution `json:"execution,omitempty"`
-	// paths that are guarded.
+	// paths has the rules that guard paths against changes.
 	// +optional
 	Paths *PathRules `json:"paths,omitempty"`
-	// changes bounds what a change may be made of.
+	// changes limits what a change can contain.
 	// +optional
 	Changes *ChangeRules `json:"changes,omitempty"`
-	// checks are user rules in CEL over a changed file.
+	// checks are rules that users write in CEL about each changed file.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Checks []Check `json:"checks,omitempty"`
-	// contracts are groups of paths that need a lock to be changed.
+	// contracts are groups of paths that a Feature can change only while it holds their lock.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Contracts []ContractRule `json:"contracts,omitempty"`
-	// anomalies says when an agent is taken to be in trouble.
+	// anomalies says when the watchdog treats an agent as stuck or in trouble.
 	// +optional
 	Anomalies *AnomalyRules `json:"anomalies,omitempty"`
-	// roles are role profiles of agents.
+	// roles are the profiles of the roles that agents can have.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Roles []RoleProfile `json:"roles,omitempty"`
-	// reviewers that look at the work at breakpoints.
+	// reviewers says when reviewers look at the work.
 	// +optional
 	Reviewers *ReviewerRules `json:"reviewers,omitempty"`
-	// models say which backend and model of the gateway a role is answered by.
+	// models says which backend and model of the gateway answers a role.
 	// +optional
 	// +listType=map
 	// +listMapKey=role
 	// +kubebuilder:validation:MaxItems=16
 	Models []ModelRef `json:"models,omitempty"`
-	// budget is enforced before each model call.
+	// budget limits what model calls can use. The gateway enforces it before each model call.
 	// +optional
 	Budget *BudgetRules `json:"budget,omitempty"`
-	// breaker stops a Feature whose checkpoints cannot be taken.
+	// breaker stops a Feature when the watchdog cannot take its checkpoints.
 	// +optional
 	Breaker *BreakerRules `json:"breaker,omitempty"`
-	// egress lists hosts that may be reached through the gateway.
+	// egress lists hosts that agents and watchdogs can reach through the gateway.
 	// +optional
 	Egress *EgressRules `json:"egress,omitempty"`
-	// git says how the watchdog asks Git servers.
+	// git says which repositories Features can work on, and how the watchdog asks Git servers.
 	// +optional
 	Git *GitRules `json:"git,omitempty"`
-	// agents bounds what Features may choose for their agents, and says where their pods run.
+	// agents limits what Features can choose for their agents, and says where the pods of agents run.
 	// +optional
 	Agents *AgentRules `json:"agents,omitempty"`
-	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
-	// gateway: Enforce, the default, starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
+	// isolation says what happens to an agent when another NetworkPolicy of the project opens its pod to more than intake and gateway. Enforce starts no agent and ends a running one. Warn only sets the condition Isolated. Enforcement Audit does not change this. Defaults to Enforce.
 	// +optional
 	Isolation IsolationHandling `json:"isolation,omitempty"`
-	// concurrency says what becomes of Features that would work at the same time on the same thing.
+	// concurrency says what happens to Features that would work on the same thing at the same time.
 	// +optional
 	Concurrency *ConcurrencyRules `json:"concurrency,omitempty"`
-	// capacity bounds how many Features run at once in a project.
+	// capacity limits how many Features run at once.
 	// +optional
 	Capacity *CapacityRules `json:"capacity,omitempty"`
-	// delivery says what is asked of a delivery.
+	// delivery limits what Features can deliver, and says when an approver must approve a delivery.
 	// +optional
 	Delivery *DeliveryRules `json:"delivery,omitempty"`
-	// retention says how much of the past is kept.
+	// retention says how much history Tidewaiter keeps.
 	// +optional
 	Retention *RetentionRules `json:"retention,omitempty"`
-	// ledger says what happens when the ledger cannot be written.
+	// ledger says what the ledger keeps, and what the gateway does when it cannot write to the ledger.
 	// +optional
 	Ledger *LedgerRules `json:"ledger,omitempty"`
 }
 
 // SupervisorPolicyStatus says whether a policy is in effect.
 type SupervisorPolicyStatus struct {
-	// observedGeneration is the generation that was looked at.
+	// observedGeneration is the generation of the policy that the controller has checked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// features that it applies to now.
+	// features is the number of Features that the policy applies to now.
 	// +optional
 	Features int32 `json:"features"`
-	// conditions: Valid, and Ready derived from it.
+	// conditions are Valid, and Ready, which follows from Valid.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

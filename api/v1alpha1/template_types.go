@@ -8,9 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Template is text that the gateway puts around what an agent says to a model, or a check of what the model answers.
-// In the system namespace it is global, elsewhere it is that project's. A ConfigMap of the system namespace with the label
-// tidewaiter.dev/template becomes a Template named configmap-<name>.
+// Template is text that the gateway puts around what an agent says to a model, or a check of what the model answers. In the system namespace it is global. In any other namespace it belongs to that project. A ConfigMap of the system namespace with the label tidewaiter.dev/template becomes a Template named configmap-<name>.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -31,7 +29,7 @@ type Template struct {
 	// spec is the template.
 	// +required
 	Spec TemplateSpec `json:"spec"`
-	// status says whether it can be used.
+	// status says whether the gateway can use the template.
 	// +optional
 	Status TemplateStatus `json:"status,omitzero"`
 }
@@ -64,16 +62,15 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.direction == 'Output' || !(has(self.requiredSections) || has(self.requiredPatterns) || has(self.forbiddenPhrases) || has(self.jsonSchema) || has(self.autoCorrect))",message="requiredSections, requiredPatterns, forbiddenPhrases, jsonSchema and autoCorrect check answers: they need direction Output"
 // +kubebuilder:validation:XValidation:rule="self.direction == 'Input' || has(self.text) || has(self.configMapKeyRef) || has(self.requiredSections) || has(self.requiredPatterns) || has(self.forbiddenPhrases) || has(self.jsonSchema) || has(self.autoCorrect)",message="an Output template needs text, configMapKeyRef, requiredSections, requiredPatterns, forbiddenPhrases, jsonSchema or autoCorrect"
 type TemplateSpec struct {
-	// direction: Input goes before what the agent sends, Output formats or checks final answers.
+	// direction says when the gateway uses the template. Input goes before what the agent sends, Output formats or checks final answers.
 	// +required
 	Direction Direction `json:"direction"`
-	// order among templates of the same scope and direction, lowest first; the name decides a tie.
+	// order is the place among templates of the same scope and direction, lowest first. The name decides a tie.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Order int32 `json:"order,omitempty"`
-	// text of the template. That of an Output template is put around final answers: {{OUTPUT}}, which it may hold once, stands for the
-	// answer; without it the text comes first. Global texts are put around those of a project.
+	// text is the text of the template. The gateway puts the text of an Output template around final answers. In it, {{OUTPUT}} stands for the answer, at most once; without {{OUTPUT}} the text comes first. Global texts go around the texts of a project.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Text *string `json:"text,omitempty"`
@@ -83,16 +80,16 @@ type TemplateSpec struct {
 	AnswerChecks    `json:",inline"`
 }
 
-// AnswerChecks are what a final answer must be like.
+// AnswerChecks are the rules for a final answer.
 type AnswerChecks struct {
-	// requiredSections are titles for each of which a final answer must have a Markdown heading, of any level and in any case.
+	// requiredSections are titles. For each of them, a final answer must have a Markdown heading, of any level and in any case.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	RequiredSections []string `json:"requiredSections,omitempty"`
-	// requiredPatterns are regular expressions (RE2) each of which must match somewhere in a final answer.
+	// requiredPatterns are regular expressions (RE2). Each of them must match somewhere in a final answer.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -106,18 +103,17 @@ type AnswerChecks struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	ForbiddenPhrases []string `json:"forbiddenPhrases,omitempty"`
-	// jsonSchema that a final answer must match, which is then nothing but JSON: draft 2020-12 or draft-07, with references inside of it
-	// alone and without recursion.
+	// jsonSchema is a JSON Schema that a final answer must match. The answer is then nothing but JSON. The schema is of draft 2020-12 or draft-07, with references only inside of it and without recursion.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	JSONSchema *apiextensionsv1.JSON `json:"jsonSchema,omitempty"`
-	// autoCorrect says what is corrected in a final answer before the model is asked again.
+	// autoCorrect says what the gateway corrects in a final answer before it asks the model again.
 	// +optional
 	AutoCorrect *AutoCorrect `json:"autoCorrect,omitempty"`
 }
 
-// AutoCorrect says what may be fixed in an answer.
+// AutoCorrect says what the gateway can fix in an answer.
 type AutoCorrect struct {
 	// trimSpace removes white space around the answer.
 	// +optional
@@ -130,22 +126,22 @@ type AutoCorrect struct {
 	StripCodeFence bool `json:"stripCodeFence,omitempty"`
 }
 
-// TemplateStatus says whether a template can be used.
+// TemplateStatus says whether the gateway can use a template.
 type TemplateStatus struct {
-	// observedGeneration is the generation that was looked at.
+	// observedGeneration is the generation of the template that the controller has checked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// hash of inForce.
+	// hash is the hash of inForce.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
-	// inForce is what the gateway uses: the newest content that could be used. A template that is broken later keeps it.
+	// inForce is what the gateway uses: the newest usable content. A template that breaks later keeps it.
 	// +optional
 	InForce *TemplateContent `json:"inForce,omitempty"`
-	// features are those that it applies to and that are not at their end.
+	// features is the number of Features that the template applies to and that are not at their end.
 	// +optional
 	Features int32 `json:"features"`
-	// conditions: Valid, InUse, and Ready derived from Valid.
+	// conditions are Valid, InUse, and Ready, which follows from Valid.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -153,17 +149,17 @@ type TemplateStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// TemplateContent is what a template does, with its text, wherever that is kept.
+// TemplateContent is what a template does, with its text, from whatever place.
 type TemplateContent struct {
-	// direction that it had.
+	// direction is the direction of the template.
 	// +required
 	Direction Direction `json:"direction"`
-	// order that it had.
+	// order is the order of the template.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Order int32 `json:"order,omitempty"`
-	// text of it.
+	// text is the text of the template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Text string `json:"text,omitempty"`

@@ -63,8 +63,8 @@ func readSources(root string) ([]source, error) {
 
 var (
 	fence = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
-	// code keeps its place, so that a sentence has as many words.
-	code    = regexp.MustCompile("`[^`]*`")
+	// code keeps its place, so that a sentence has as many words. A list of names in code counts as one: nobody reads it as a sentence.
+	code    = regexp.MustCompile("`[^`]*`(?:[,;] `[^`]*`)*")
 	link    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	comment = regexp.MustCompile(`(?s)<!--.*?-->`)
 	item    = regexp.MustCompile(`^\s*(?:[-*+]|\d+\.|#+|>)\s+`)

@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/hack/gen/apinames"
 )
 
-// conditionsPage lists condition types and reasons with the comments that stand beside their constants.
+// conditionsPage lists condition types and reasons with the comments that stand with their constants.
 func conditionsPage(root string) ([]byte, error) {
 	names, err := apinames.Read(root)
 	if err != nil {
@@ -20,9 +20,9 @@ func conditionsPage(root string) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<!-- Made from %s by `make reference`. Do not edit. -->\n", apinames.File)
 	b.WriteString("# Conditions and reasons\n\n")
-	b.WriteString("What `kubectl describe` shows of Features, SupervisorPolicies, Templates and Checkpoints. An Event that tells of a\n" +
-		"change has the reason of the condition that changed.\n\n## Condition types\n\n")
-	b.WriteString("`True` is well, except where the meaning begins with Abnormal: there `True` is trouble, or work that goes on.\n\n")
+	b.WriteString("What `kubectl describe` shows of Features, SupervisorPolicies, Templates and Checkpoints. An Event about a change has\n" +
+		"the reason of the condition that changed.\n\n## Condition types\n\n")
+	b.WriteString("`True` is good, unless the meaning begins with Abnormal: then `True` means trouble, or work in progress.\n\n")
 	table(&b, "Type", names.Types)
 	b.WriteString("\n## Reasons\n\n")
 	table(&b, "Reason", names.Reasons())

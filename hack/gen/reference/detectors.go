@@ -10,18 +10,18 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 )
 
-// detectorsPage is docs/reference/detectors.md: what is recognised of an agent that is in trouble.
+// detectorsPage is docs/reference/detectors.md: how the watchdog recognises an agent that is in trouble.
 func detectorsPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Detectors
 
-What the watchdog recognises in an agent's conversation, files and processes. Each detector finds one thing, which sets a condition of the
-Feature; ` + "`features/steering`" + ` names the detector. Of several that find the same in a conversation, the gravest counts, and of those the first
-one here. The last column is what the agent is told to do, at first, after what was seen. Where a tool is called again, the words go by what the
-tool is for: files, commands, searches or the web. ` + "`PaceEscalated`" + ` follows from the others where the agent has a role, and its words are those of
+Detectors are what the watchdog recognises in an agent's conversation, files and processes. Each detector finds one thing, which sets a condition of the
+Feature; ` + "`features/steering`" + ` names the detector. If several find the same in a conversation, the gravest counts, and at equal gravity the first
+one here. The last column is what the watchdog first tells the agent to do, after what it saw. If the agent repeats a tool call, the text depends on what the
+tool is for: files, commands, searches or the web. ` + "`PaceEscalated`" + ` follows from the others if the agent has a role, with the text of
 the plan of the role.
 
-| detector | condition | finds | the agent is told |
+| Detector | Condition | Finds | What the watchdog tells the agent |
 |---|---|---|---|
 `)
 	for _, d := range anomaly.Detectors() {

@@ -16,13 +16,13 @@ func metricsPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-Manager and gateway serve them over TLS to clients that may get /metrics of the cluster, beside those of controller-runtime and of the Go runtime: see
-[Monitoring](../operate/monitoring.md).
+Manager and gateway serve these metrics over TLS to clients with permission to get /metrics of the cluster. They also serve the metrics of controller-runtime
+and of the Go runtime: see [Monitoring](../operate/monitoring.md).
 
 ## Manager
 
-At ` + "`https://tidewaiter-metrics.tidewaiter-system.svc:8445/metrics`" + `. Watchdogs report their figures with each checkpoint, so that no agent's pod is ever scraped; each report is
-counted once, by the replica that stored it: add replicas up. p50, p95 and p99 are quantiles of the histograms, for example
+At ` + "`https://tidewaiter-metrics.tidewaiter-system.svc:8445/metrics`" + `. Watchdogs report their figures with each checkpoint, so that Prometheus never scrapes an agent's pod.
+The replica that stored a report counts it, once: add the replicas up. p50, p95 and p99 are quantiles of the histograms, for example
 ` + "`histogram_quantile(0.99, sum by (le) (rate(tidewaiter_checkpoint_seconds_bucket[1h])))`" + `.
 
 `)
@@ -30,7 +30,7 @@ counted once, by the replica that stored it: add replicas up. p50, p95 and p99 a
 	b.WriteString(`
 ## Gateway
 
-At ` + "`https://tidewaiter-gateway-metrics.tidewaiter-system.svc:8445/metrics`" + `. Each call, connection and record is counted once, by the replica that it came to.
+At ` + "`https://tidewaiter-gateway-metrics.tidewaiter-system.svc:8445/metrics`" + `. The replica that gets a call, connection or record counts it, once: add the replicas up.
 
 `)
 	definitions(&b, metrics.Gateway())
@@ -39,7 +39,7 @@ At ` + "`https://tidewaiter-gateway-metrics.tidewaiter-system.svc:8445/metrics`"
 
 // definitions is a table of metrics.
 func definitions(b *strings.Builder, list []metrics.Definition) {
-	b.WriteString("| metric | kind | labels | meaning |\n|---|---|---|---|\n")
+	b.WriteString("| Metric | Kind | Labels | Meaning |\n|---|---|---|---|\n")
 	for _, d := range list {
 		labels := make([]string, 0, len(d.Labels))
 		for _, l := range d.Labels {

@@ -15,12 +15,19 @@ func policyPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Policy values
 
-Each value may stand in ` + "`spec.defaults` and `spec.overrides`" + ` of a SupervisorPolicy. It is taken from the first of these that sets it: overrides of
-global policies, overrides of project policies, the Feature (` + "`execution`" + ` alone), defaults of project policies, defaults of global
-policies, the built-in value. Among policies of one scope the one with the higher ` + "`priority`" + ` counts. Where policies of equal priority
-disagree, the last column says what is taken, and ` + "`Accepted`" + ` names them (` + "`PolicyConflict`" + `).
+You can set each value in ` + "`spec.defaults` and `spec.overrides`" + ` of a SupervisorPolicy. The first of these sources that sets a value decides it:
 
-| value | for | allowed | built in | where equal policies disagree |
+1. overrides of global policies
+2. overrides of project policies
+3. the Feature (only ` + "`execution`" + `)
+4. defaults of project policies
+5. defaults of global policies
+6. the default in this table
+
+Among policies of one scope the policy with the highest ` + "`priority`" + ` counts. If policies of equal priority disagree, the last column says what
+applies, and the condition ` + "`Accepted`" + ` names the policies (` + "`PolicyConflict`" + `).
+
+| Value | Meaning | Allowed | Default | If equal policies disagree |
 |---|---|---|---|---|
 `)
 	for _, row := range policy.Rows() {

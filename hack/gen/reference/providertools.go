@@ -11,17 +11,17 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
 
-// providerToolsPage is docs/reference/provider-tools.md: what of a request passes, is taken out or is refused, by dialect.
+// providerToolsPage is docs/reference/provider-tools.md: what the gateway passes, removes or refuses of a request, by dialect.
 func providerToolsPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("<!-- Made from internal/core/dialect by `make reference`. Do not edit. -->\n" + `# Requests to models, by dialect
 
 [What providers may do for an agent](provider-tools-policy.md) explains these lists. ` + "`tools[web_search]`" + ` is an element of ` + "`tools`" + ` that has the type ` + "`web_search`" + `, whatever
-version its type names. Objects of a type that no list has are refused with the reason ` + "`ServerToolNotAllowed`" + `; a policy allows them as ` + "`VENDOR/TYPE`" + `. Other
-members that no list has pass. "Some values" are, for example, addresses in a place where data may stand as well. Tools of Gemini are taken out or refused in the tools
-of the other dialects, too, because routers take them there.
+version its type names. The gateway refuses objects of a type that no list has with the reason ` + "`ServerToolNotAllowed`" + `; a policy allows them as ` + "`VENDOR/TYPE`" + `. Other
+members that no list has pass. "Some values" are, for example, addresses in a place where data can stand as well. The gateway removes or refuses tools of Gemini
+in the other dialects, too, because routers take them there.
 
-[What the platform decides](provider-tools-policy.md#what-the-platform-decides) has the default lists of members that a backend does not get.
+For the default lists of members that a backend does not get, see [What the platform decides](provider-tools-policy.md#what-the-platform-decides).
 `)
 	for _, d := range dialect.All() {
 		lists := d.Lists()
@@ -56,7 +56,7 @@ func of(lists dialect.Lists, fate dialect.Fate) (found []dialect.Listed) {
 func passing(b *strings.Builder, lists dialect.Lists) {
 	passes := of(lists, dialect.Passes)
 	if len(passes) == 0 {
-		b.WriteString("\nTools that the agent's client runs pass: `tools.functionDeclarations`, `tools.computerUse`. A tool with any other member is refused.\n")
+		b.WriteString("\nTools that the agent's client runs pass: `tools.functionDeclarations`, `tools.computerUse`. The gateway refuses a tool with any other member.\n")
 		return
 	}
 	b.WriteString("\nTools that the agent's client runs, or that reach no further than the request. They pass:\n\n")

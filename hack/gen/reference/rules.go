@@ -10,18 +10,18 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 )
 
-// rulesPage is docs/reference/rules.md: every rule of the judge with the samples that prove it.
+// rulesPage is docs/reference/rules.md: every rule with the samples that prove it.
 func rulesPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Rules
 
-Every checkpoint is judged by these rules, every path, every time. A violation has a rule, a path, a severity, a message
-and a suggestion. The verdict is ` + "`Invalid`" + ` when a violation has severity Error or Critical: then nothing of the
-tree is delivered. Under ` + "`enforcement: Audit`" + ` the verdict is the same and only reported.
+The watchdog checks every path of every checkpoint by these rules, every time. A violation has a rule, a path, a severity, a message
+and a suggestion. If a violation has severity Error or Critical, the verdict is ` + "`Invalid`" + `, and the watchdog delivers nothing of the
+tree. Under ` + "`enforcement: Audit`" + ` the verdict is the same, and the watchdog only reports it.
 
 `)
-	fmt.Fprintf(&b, "Of %s\na path breaks the first that applies; all others hold wherever a path stands.\n\n", enumerate(judge.PlacementRules()))
-	b.WriteString("| rule | reason | severity |\n|---|---|---|\n")
+	fmt.Fprintf(&b, "The following rules say where an agent can write. A path breaks only the first of them that applies: %s.\nAll other rules apply to every path.\n\n", enumerate(judge.PlacementRules()))
+	b.WriteString("| Rule | Reason | Severity |\n|---|---|---|\n")
 	rules := judge.Rules()
 	for _, rule := range rules {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", rule.ID, rule.ID, rule.Reason, rule.Severity)
@@ -29,8 +29,8 @@ tree is delivered. Under ` + "`enforcement: Audit`" + ` the verdict is the same 
 	for _, rule := range rules {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", rule.ID, rule.Doc)
 		fmt.Fprintf(&b, "* Reason: `%s`\n* Severity: %s\n* To fix it: %s\n", rule.Reason, rule.Severity, rule.Suggestion)
-		fmt.Fprintf(&b, "* Rejected, for example: %s\n", sampleNames(rule.Reject))
-		fmt.Fprintf(&b, "* Accepted, for example: %s\n", sampleNames(rule.Accept))
+		fmt.Fprintf(&b, "* Rejected, for example:\n%s", sampleNames(rule.Reject))
+		fmt.Fprintf(&b, "* Accepted, for example:\n%s", sampleNames(rule.Accept))
 	}
 	return []byte(b.String()), nil
 }
@@ -45,11 +45,11 @@ func enumerate(rules []judge.Rule) string {
 	return strings.Join(ids[:last], ", ") + " and " + ids[last]
 }
 
-// sampleNames lists what samples show.
+// sampleNames lists what samples show, below an item of a list.
 func sampleNames(samples []judge.Sample) string {
-	names := make([]string, len(samples))
-	for i, sample := range samples {
-		names[i] = sample.Name
+	var names strings.Builder
+	for _, sample := range samples {
+		fmt.Fprintf(&names, "  * %s\n", sample.Name)
 	}
-	return strings.Join(names, "; ")
+	return names.String()
 }

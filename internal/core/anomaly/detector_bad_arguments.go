@@ -9,7 +9,7 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 // failures: nothing was done, and no file that changes helps.
 var badArguments = detector{
 	name: BadArguments, kind: AgentLooping,
-	doc:    "A tool is called again and again with arguments that it does not take.",
+	doc:    "The agent calls a tool again and again with arguments that the tool does not take.",
 	advice: always("Read which parameters the tool has, and send exactly those."),
 	look: func(l look) sight {
 		return l.t.most(func(x step) sight {

@@ -16,7 +16,7 @@ import (
 var cascade = detector{
 	name: Cascade, kind: CascadeFailure,
 	doc:    "Different tools fail one after the other: what they share is wrong, such as the directory.",
-	advice: always("Stop and verify the working directory, the paths and the environment before you go on."),
+	advice: always("Stop and verify the working directory, the paths and the environment before you continue."),
 	look: func(l look) sight {
 		const window = 5
 		steps := l.t.Steps[max(0, len(l.t.Steps)-window):]

@@ -9,7 +9,7 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 // of them than for the same call. A command that ends with a code other than 0 has not failed as a tool, unless all print the same.
 var failingTool = detector{
 	name: FailingTool, kind: AgentLooping,
-	doc:    "A tool fails in the same way, whatever it is called with.",
+	doc:    "A tool fails in the same way, whatever its arguments are.",
 	advice: Finding.opposite,
 	look: func(l look) sight {
 		return l.t.most(func(x step) sight {

@@ -7,7 +7,7 @@ package anomaly
 // failure may tell something, so that it says less than what the others find.
 var onlyFailures = detector{
 	name: Failures, kind: AgentStalled, off: true,
-	doc:    "Nothing succeeds for some turns in a row, whatever is called, and nothing changes.",
+	doc:    "All calls fail for some turns in a row, whatever the agent calls, and nothing changes.",
 	advice: always("Find out what these failures have in common before you try another way, or say what blocks you."),
 	look: func(l look) sight {
 		return sight{

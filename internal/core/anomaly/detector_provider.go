@@ -12,7 +12,7 @@ import (
 // will be answered in the same way for ever, such as a key that is refused, they should not try again at all.
 var provider = detector{
 	name: Provider, kind: AgentStalled,
-	doc:    "A model is called again and again, and nobody answers.",
+	doc:    "The agent calls a model again and again, and nobody answers.",
 	advice: always(reassess),
 	look: func(l look) sight {
 		const (

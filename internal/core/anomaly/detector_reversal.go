@@ -9,7 +9,7 @@ import "fmt"
 // and forth between trees. To try something and to take it back is work, so that once or twice say nothing.
 var reversal = detector{
 	name: Reversal, kind: AgentLooping,
-	doc:    "An edit is taken back, made again and taken back again, or the workspace goes back and forth between states.",
+	doc:    "The agent takes an edit back, makes it again and takes it back again, or the workspace goes back and forth between states.",
 	advice: always("Find out which of the two versions is right before you edit again."),
 	look: func(l look) sight {
 		n := l.t.reversals()

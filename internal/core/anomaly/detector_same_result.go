@@ -10,7 +10,7 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 // much more often, and one that waits for long at any time, unless it has got what it waits for: that takes twice as many.
 var sameResult = detector{
 	name: SameResult, kind: AgentLooping,
-	doc:    "The same call succeeds again with the same result, and nothing else is learnt.",
+	doc:    "The same call succeeds again with the same result, and the agent learns nothing else.",
 	advice: always("You have this result: use it, or find out something else."),
 	look: func(l look) sight {
 		return l.t.most(func(x step) sight {

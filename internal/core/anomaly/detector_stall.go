@@ -7,7 +7,7 @@ package anomaly
 // then that is new does not end it, as long as no file changes. Neither do files that are written anew again and again, while nothing is learnt or run.
 var stall = detector{
 	name: Stall, kind: AgentStalled,
-	doc:    "Turns bring nothing: no file changes, and no call gives a result that was not known.",
+	doc:    "Turns bring nothing: no file changes, and no call gives a new result.",
 	advice: always(reassess),
 	look: func(l look) sight {
 		n, of := l.t.Idle, l.t.Idle

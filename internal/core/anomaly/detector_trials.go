@@ -10,7 +10,7 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 // other things. Those that were named before are no progress.
 var trials = detector{
 	name: Trials, kind: AgentStalled, off: true,
-	doc:    "Edits are tried with the same command, which fails each time and names no less than before.",
+	doc:    "The agent tries edits with the same command, which fails each time and names no less than before.",
 	advice: always("Find the cause of the failure before you change anything else, or say what blocks you."),
 	look: func(l look) sight {
 		return l.t.most(func(x step) sight {

@@ -15,8 +15,8 @@ func allowedAreas() Rule {
 	return Rule{
 		ID:         "allowed-areas",
 		Reason:     "OutsideAllowedAreas",
-		Doc:        "Where the plan names allowedAreas, only paths that they match may change. Without any, all may.",
-		Severity:   "paths.severity of the policy, built-in Error",
+		Doc:        "If the plan names allowedAreas, only paths that they match may change. Without any, all paths may change.",
+		Severity:   "paths.severity of the policy, by default Error",
 		Suggestion: "undo the change, or move it into an area that spec.plan.allowedAreas names",
 		placement: &placement{
 			prepare: func(v *view) closes {
@@ -35,7 +35,7 @@ func allowedAreas() Rule {
 			{"a deletion elsewhere", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{deleteFile("README.md")}}},
 			{"a path that only begins alike", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("website/a.js")}}},
 			{"another case", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("Web/a.js")}}},
-			{"a link in the place of the area", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{addLink("web", "api")}}},
+			{"a link instead of the area", Input{Plan: protocol.Plan{Allowed: []string{"web/**"}}, Changes: []Change{addLink("web", "api")}}},
 		},
 		Accept: []Sample{
 			{"a file in an area", Input{Plan: protocol.Plan{Allowed: []string{"docs/", "web/**"}}, Changes: []Change{addFile("web/a/b.js"), deleteFile("docs/x.md")}}},

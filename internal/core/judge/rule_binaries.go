@@ -14,8 +14,8 @@ func binaries() Rule {
 	return Rule{
 		ID:         "binaries",
 		Reason:     "BinaryFile",
-		Doc:        "No file that was added or whose content changed should be binary: have a NUL byte anywhere.",
-		Severity:   "changes.binaries of the policy, built-in Warn",
+		Doc:        "No new file, and no file with new content, should be binary: have a NUL byte anywhere.",
+		Severity:   "changes.binaries of the policy, by default Warn",
 		Suggestion: "remove the file, keep what it is made from instead, or let the policy allow binaries",
 		check: func(v *view) []breach {
 			severity, broken := v.Policy.Changes.Binaries.Severity()
@@ -33,12 +33,12 @@ func binaries() Rule {
 		Reject: []Sample{
 			{"a text that became binary", Input{Changes: []Change{modifyFile("a")}, Contents: binary}},
 			{"a NUL at the very end", Input{Changes: []Change{addFile("a")}, Contents: contentsOf(map[string]string{sampleID: longText + "\x00"})}},
-			{"where the policy has a word that is not known", Input{Policy: permit("Perhaps"), Changes: []Change{modifyFile("a")}, Contents: binary}},
+			{"a policy with an unknown value", Input{Policy: permit("Perhaps"), Changes: []Change{modifyFile("a")}, Contents: binary}},
 		},
 		Accept: []Sample{
 			{"text", Input{Changes: []Change{addFile("a")}}},
 			{"a binary that is removed", Input{Changes: []Change{{Path: "a", Kind: Deleted, Old: Entry{Mode: ModeFile, ID: otherID}}}, Contents: binary}},
-			{"where allowed", Input{Policy: permit(policy.Allow), Changes: []Change{modifyFile("a")}, Contents: binary}},
+			{"if allowed", Input{Policy: permit(policy.Allow), Changes: []Change{modifyFile("a")}, Contents: binary}},
 		},
 	}
 }

@@ -16,7 +16,7 @@ func changedFiles() Rule {
 		ID:         "changed-files",
 		Reason:     "TooManyFiles",
 		Doc:        "No more paths may differ from the base than the policy allows.",
-		Severity:   "always Error; the limit is changes.maxFiles of the policy, built-in none",
+		Severity:   "always Error; the limit is changes.maxFiles of the policy, by default none",
 		Suggestion: "undo changes that the task does not need, or split the work into several Features",
 		check: func(v *view) []breach {
 			most := v.Policy.Changes.MaxFiles

@@ -16,8 +16,8 @@ func changedLines() Rule {
 	return Rule{
 		ID:         "changed-lines",
 		Reason:     "TooManyLines",
-		Doc:        "No more lines may be added to and removed from text files, all files together, than the policy allows. A changed line counts twice: once removed, once added.",
-		Severity:   "always Error; the limit is changes.maxLines of the policy, built-in none",
+		Doc:        "The work must not add to and remove from all text files together more lines than the policy allows. A changed line counts twice: once removed, once added.",
+		Severity:   "always Error; the limit is changes.maxLines of the policy, by default none",
 		Suggestion: "undo changes that the task does not need, or split the work into several Features",
 		check: func(v *view) []breach {
 			most, lines := v.Policy.Changes.MaxLines, v.lines()

@@ -47,9 +47,10 @@ func userChecks() Rule {
 	return Rule{
 		ID:     "checks",
 		Reason: "CheckViolated",
-		Doc: "No file may violate a check of the policy: an expression in CEL over file.path, file.mode (such as \"100644\", empty for a deleted file), file.size (in bytes, after the change), file.linesAdded, file.linesRemoved, file.kind (Added, Modified, Deleted or TypeChanged) and file.role (the agent's). " +
-			"It is asked about every changed path, and is violated where it is true. The violation bears the check's name. A check that cannot be compiled, fails or costs too much is violated.",
-		Severity:   "the check's own, built-in Error; at least Error where the check cannot be evaluated",
+		Doc: "No file may violate a check of the policy, which is an expression in CEL. It can use file.path, file.mode (such as \"100644\", empty for a deleted file), file.size (in bytes, after the change), file.linesAdded and file.linesRemoved. " +
+			"It can also use file.kind (Added, Modified, Deleted or TypeChanged) and file.role (the agent's). " +
+			"The watchdog evaluates it for every changed path, and a path for which it is true violates it. The violation has the check's name. A check that does not compile, fails or costs too much counts as violated.",
+		Severity:   "the check's own, by default Error; at least Error if the watchdog cannot evaluate the check",
 		Suggestion: "undo the change, or make it in a way that the check allows",
 		check:      violatedChecks,
 		Reject: []Sample{

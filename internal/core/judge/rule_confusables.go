@@ -18,9 +18,9 @@ func confusables() Rule {
 	return Rule{
 		ID:     "confusables",
 		Reason: "ConfusableName",
-		Doc: "No new name should look like another one in its directory (by the letters of Cyrillic, Greek, Armenian and others that look like Latin ones, as in Unicode TR39), and no word of a new name should mix such scripts. " +
-			"Names of ASCII alone are not compared with each other.",
-		Severity:   "changes.confusables of the policy, built-in Warn",
+		Doc: "No new name should look like another one in its directory, and no part of a new name should mix scripts that look alike. Letters of Cyrillic, Greek, Armenian and others look like Latin ones, as in Unicode TR39. " +
+			"The watchdog does not compare ASCII names with each other.",
+		Severity:   "changes.confusables of the policy, by default Warn",
 		Suggestion: "rename it with letters of one script, so that it does not look like another name",
 		check: func(v *view) []breach {
 			severity, broken := v.Policy.Changes.Confusables.Severity()
@@ -32,10 +32,10 @@ func confusables() Rule {
 		Reject: []Sample{
 			{"a Cyrillic letter in a Latin word", Input{Changes: []Change{addFile("m\u0430in.go")}}},
 			{"a Greek letter in a directory", Input{Changes: []Change{addFile("d\u03bfcs/a")}}},
-			{"a Cyrillic word beside a Latin one", Input{Changes: []Change{addFile(cyrillic)}, Names: treeOf("copy", cyrillic)}},
-			{"a Latin word beside a Cyrillic one", Input{Changes: []Change{addFile("copy")}, Names: treeOf("copy", cyrillic)}},
+			{"a Cyrillic name next to a Latin one", Input{Changes: []Change{addFile(cyrillic)}, Names: treeOf("copy", cyrillic)}},
+			{"a Latin name next to a Cyrillic one", Input{Changes: []Change{addFile("copy")}, Names: treeOf("copy", cyrillic)}},
 			{"capitals", Input{Changes: []Change{addFile("\u0421\u041e\u0420\u0423")}, Names: treeOf("COPY", "\u0421\u041e\u0420\u0423")}},
-			{"where the policy has a word that is not known", Input{Policy: permit("Perhaps"), Changes: []Change{addFile("m\u0430in.go")}}},
+			{"a policy with an unknown value", Input{Policy: permit("Perhaps"), Changes: []Change{addFile("m\u0430in.go")}}},
 		},
 		Accept: []Sample{
 			{"words of one script", Input{Changes: []Change{addFile("main.go"), addFile("отчёт.md"), addFile("日本語-README.md"), addFile("café_тест.txt")}}},
@@ -44,7 +44,7 @@ func confusables() Rule {
 			{"names that were both there before", Input{
 				Changes: []Change{addFile(cyrillic + "/a")}, Names: treeOf("copy", cyrillic+"/a"), BaseNames: treeOf("copy", cyrillic),
 			}},
-			{"where allowed", Input{Policy: permit(policy.Allow), Changes: []Change{addFile("m\u0430in.go")}}},
+			{"if allowed", Input{Policy: permit(policy.Allow), Changes: []Change{addFile("m\u0430in.go")}}},
 		},
 	}
 }

@@ -23,7 +23,7 @@ func readableContent() Rule {
 	return Rule{
 		ID:         "readable-content",
 		Reason:     "ContentNotJudged",
-		Doc:        fmt.Sprintf("The content of every file that was added or whose content changed must be readable and have at most %d bytes, whatever size the policy allows: the rules about content cannot judge it otherwise.", maxContent),
+		Doc:        fmt.Sprintf("The content of every new or changed file must be readable and have at most %d bytes, whatever size the policy allows. Otherwise the rules about content cannot check it.", maxContent),
 		Severity:   "always Error",
 		Suggestion: "remove the file or make it smaller; if it is small, this is a fault of Tidewaiter or of its volume: see the watchdog's log",
 		check: func(v *view) []breach {

@@ -21,8 +21,8 @@ func contracts() Rule {
 	return Rule{
 		ID:         "contracts",
 		Reason:     "LockNotHeld",
-		Doc:        "The paths of a contract of the policy change only while the Feature holds the contract's lock; of a path that belongs to several, all of them. Names are compared as for forbidden-areas.",
-		Severity:   "paths.severity of the policy, built-in Error",
+		Doc:        "The paths of a contract of the policy may change only while the Feature holds the contract's lock. For a path that belongs to several contracts, it needs all their locks. The comparison of names is as for forbidden-areas.",
+		Severity:   "paths.severity of the policy, by default Error",
 		Suggestion: "undo the change, or name the contract in spec.plan.contracts: the Feature then waits for its lock",
 		placement: &placement{
 			prepare: func(v *view) closes { return closesBy(v.locks().miss) },

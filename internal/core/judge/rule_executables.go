@@ -20,8 +20,8 @@ func executables() Rule {
 	return Rule{
 		ID:         "executables",
 		Reason:     "NewExecutable",
-		Doc:        "No new or changed file should become executable. Files that were executable in the base may change.",
-		Severity:   "changes.executables of the policy, built-in Warn",
+		Doc:        "No new or changed file should become executable. Files that are executable in the base may change.",
+		Severity:   "changes.executables of the policy, by default Warn",
 		Suggestion: "take the executable bit away (chmod a-x), or let the policy allow executables",
 		check: func(v *view) []breach {
 			severity, broken := v.Policy.Changes.Executables.Severity()
@@ -42,12 +42,12 @@ func executables() Rule {
 			{"a link that became an executable", Input{Changes: []Change{{
 				Path: "run", Kind: TypeChanged, Old: Entry{Mode: ModeSymlink, Target: "a"}, New: Entry{Mode: ModeExecutable, ID: otherID},
 			}}}},
-			{"where the policy has a word that is not known", Input{Policy: permit("Perhaps"), Changes: change(0, ModeExecutable)}},
+			{"a policy with an unknown value", Input{Policy: permit("Perhaps"), Changes: change(0, ModeExecutable)}},
 		},
 		Accept: []Sample{
 			{"an executable of the base", Input{Changes: change(ModeExecutable, ModeExecutable)}},
 			{"a file that stopped being executable", Input{Changes: change(ModeExecutable, ModeFile)}},
-			{"where allowed", Input{Policy: permit(policy.Allow), Changes: change(0, ModeExecutable)}},
+			{"if allowed", Input{Policy: permit(policy.Allow), Changes: change(0, ModeExecutable)}},
 			{"a new file", Input{Changes: change(0, ModeFile)}},
 		},
 	}

@@ -20,8 +20,8 @@ func fileSize() Rule {
 	return Rule{
 		ID:         "file-size",
 		Reason:     "FileTooLarge",
-		Doc:        "No file that was added or whose content changed may be larger than the policy allows.",
-		Severity:   "always Error; the limit is changes.maxFileSize of the policy, built-in 50Mi",
+		Doc:        "No new file, and no file with new content, may be larger than the policy allows.",
+		Severity:   "always Error; the limit is changes.maxFileSize of the policy, by default 50Mi",
 		Suggestion: "remove the file, make it smaller, or add it to .gitignore before the Feature starts",
 		check:      largeFiles,
 		Reject: []Sample{

@@ -14,8 +14,8 @@ func forbiddenAreas() Rule {
 	return Rule{
 		ID:         "forbidden-areas",
 		Reason:     "InForbiddenArea",
-		Doc:        "Nothing that the plan's forbiddenAreas match may change, even inside an allowed area. Case, Unicode composition, invisible characters and what NTFS drops from the end of a name make no difference, and no directory on the way may be replaced.",
-		Severity:   "paths.severity of the policy, built-in Error",
+		Doc:        "No path that the plan's forbiddenAreas match may change, even inside an allowed area. Case, Unicode composition, invisible characters and what NTFS drops from the end of a name make no difference. The agent may replace no directory on the way.",
+		Severity:   "paths.severity of the policy, by default Error",
 		Suggestion: "put the path back as it was, or remove the area from spec.plan.forbiddenAreas of a new Feature",
 		placement: &placement{
 			prepare: func(v *view) closes { return closesBy(v.compile(v.Plan.Forbidden, true).match) },
@@ -31,11 +31,11 @@ func forbiddenAreas() Rule {
 				Changes: []Change{modifyFile("web/legacy/a.js")},
 			}},
 			{"in another case", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("Web/LEGACY/a.js")}}},
-			{"a link in its place", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web/legacy", "new")}}},
-			{"a link in the place of its parent", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web", "new")}}},
+			{"a link instead of it", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web/legacy", "new")}}},
+			{"a link instead of its parent", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web", "new")}}},
 		},
 		Accept: []Sample{
-			{"a file beside it", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/a.js"), addFile("legacy/a.js")}}},
+			{"a file next to it", Input{Plan: protocol.Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/a.js"), addFile("legacy/a.js")}}},
 			{"nothing forbidden", Input{Changes: []Change{addFile("web/a.js")}}},
 		},
 	}

@@ -17,7 +17,7 @@ func gitDirectory() Rule {
 	return Rule{
 		ID:         "git-directory",
 		Reason:     "GitDirectory",
-		Doc:        "No repository inside the repository: nothing may be called .git in any spelling that some file system takes for it (case, composition, invisible characters, \".git.\", \"git~1\", \".git:stream\"), and no submodule may be added, moved to another commit or removed.",
+		Doc:        "The repository may contain no other repository. No path may have the name .git, in any spelling that some file system treats as .git: case, composition, invisible characters, \".git.\", \"git~1\", \".git:stream\". The work may not add a submodule, move it to another commit or remove it.",
 		Severity:   "always Error",
 		Suggestion: "remove the nested repository, or move its files where they belong without its .git",
 		check: func(v *view) []breach {
@@ -33,7 +33,7 @@ func gitDirectory() Rule {
 					found = append(found, breach{
 						path: c.Path, severity: policy.Error,
 						message:    "it is a submodule that was " + c.done(),
-						suggestion: "put the submodule back as it was; a person has to make this change",
+						suggestion: "put the submodule back as it was; ask a user to make this change",
 					})
 				case !c.deleted() && hasDotGit(c.Path):
 					found = append(found, breach{path: c.Path, severity: policy.Error, message: "a name in it is, or stands for, .git"})

@@ -16,8 +16,8 @@ func hardlinks() Rule {
 	return Rule{
 		ID:         "hardlinks",
 		Reason:     "Hardlink",
-		Doc:        "No file should have another name outside of what is captured: under a path that Git ignores, or outside of the workspace. Names of one file that are all captured are several files to Git, and are left alone.",
-		Severity:   "changes.hardlinks of the policy, built-in Warn",
+		Doc:        "No file should have another name outside of what the checkpoint captures: under a path that Git ignores, or outside of the workspace. If the checkpoint captures all names of one file, they are several files to Git, and the rule does not apply.",
+		Severity:   "changes.hardlinks of the policy, by default Warn",
 		Suggestion: "replace the file by a copy of it, for example with cp and mv",
 		check: func(v *view) []breach {
 			severity, broken := v.Policy.Changes.Hardlinks.Severity()
@@ -34,10 +34,10 @@ func hardlinks() Rule {
 		},
 		Reject: []Sample{
 			{"a file with another name", Input{Found: linked}},
-			{"where the policy has a word that is not known", Input{Policy: permit("Perhaps"), Found: linked}},
+			{"a policy with an unknown value", Input{Policy: permit("Perhaps"), Found: linked}},
 		},
 		Accept: []Sample{
-			{"where allowed", Input{Policy: permit(policy.Allow), Found: linked}},
+			{"if allowed", Input{Policy: permit(policy.Allow), Found: linked}},
 			{"a file", Input{Changes: []Change{addFile("a")}}},
 		},
 	}

@@ -26,9 +26,9 @@ func hiddenCharacters() Rule {
 	return Rule{
 		ID:     "hidden-characters",
 		Reason: "HiddenCharacter",
-		Doc: "No source code, configuration or file that steers agents (AGENTS.md, .claude and the like) should get characters that cannot be seen and change what is read: those that turn the direction of text, " +
-			"those without a width, tags (U+E0000 to U+E007F), and variation selectors and joiners where neither writing nor emoji need them. A byte order mark at the beginning is allowed.",
-		Severity:   "changes.hiddenCharacters of the policy, built-in Warn",
+		Doc: "No source code, configuration or file that steers agents (AGENTS.md, .claude and the like) should get invisible characters that change what a reader reads. They turn the direction of text, have no width, or are tags (U+E0000 to U+E007F). " +
+			"They are also variation selectors and joiners that neither writing nor emoji need. A byte order mark at the beginning does not count.",
+		Severity:   "changes.hiddenCharacters of the policy, by default Warn",
 		Suggestion: "remove the character; in a string that needs it, write its escape, such as \\u200b",
 		check: func(v *view) []breach {
 			severity, broken := v.Policy.Changes.HiddenCharacters.Severity()
@@ -63,7 +63,7 @@ func hiddenCharacters() Rule {
 			{"Persian", with("a.go", "// می\u200cخواهم\n")},
 			{"prose", with("docs/arabic.txt", "a\u200fb")},
 			{"a character that was there before", changed("a\u202eb", "\na\u202eb")},
-			{"where allowed", allowed},
+			{"if allowed", allowed},
 		},
 	}
 }

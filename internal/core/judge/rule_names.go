@@ -20,7 +20,7 @@ func names() Rule {
 	return Rule{
 		ID:         "names",
 		Reason:     "BadName",
-		Doc:        "New names must be UTF-8 in composed form (NFC), without control, bidirectional, zero-width or other invisible characters, must not look like a short name of NTFS (LONGNA~1), and must differ from every other name in their directory by more than case, Unicode compatibility, invisible characters, or dots and spaces at the end.",
+		Doc:        "New names must be UTF-8 in composed form (NFC), without control, bidirectional, zero-width or other invisible characters. They must not look like a short name of NTFS (LONGNA~1). They must differ from every other name in their directory by more than case, Unicode compatibility, invisible characters, or dots and spaces at the end.",
 		Severity:   "always Error",
 		Suggestion: "rename it, plainly",
 		check:      badNames,
@@ -46,8 +46,8 @@ func names() Rule {
 		Accept: []Sample{
 			{"plain names", Input{Changes: []Change{addFile("web/index.html"), addFile("docs/日本語.md"), addFile("a b/café"), addFile("x~"), addFile("-rf")}}},
 			{"a bad name of the base", Input{Changes: []Change{modifyFile("a\x1b"), deleteFile("b\xff")}}},
-			{"a name that took the place of its twin", Input{Changes: []Change{deleteFile("README"), addFile("readme")}, Names: treeOf("readme")}},
-			{"a file beside twins of the base", Input{
+			{"a name that replaced its twin", Input{Changes: []Change{deleteFile("README"), addFile("readme")}, Names: treeOf("readme")}},
+			{"a file next to twins of the base", Input{
 				Changes:   []Change{addFile("Web/c.js")},
 				Names:     treeOf("web/a.js", "Web/b.js", "Web/c.js"),
 				BaseNames: treeOf("web/a.js", "Web/b.js"),

@@ -19,9 +19,9 @@ func notJudged() Rule {
 	return Rule{
 		ID:     "not-judged",
 		Reason: "TooHardToJudge",
-		Doc: "Judging a file must take a bounded amount of work, and so must judging all changed files together. The work is counted and not timed, so that a judgement never depends on how busy a machine is: it is what the search for secrets looks at closely, the surroundings of words like \"key\". " +
-			"Files that are made to hold such words many thousand times exceed it; content that did not change since the base is not counted.",
-		Severity:   "Error, or that of changes.secrets of the policy where it is Critical; none where it is Allow",
+		Doc: "Checking a file must take a bounded amount of work, and so must checking all changed files together. The watchdog counts the work and does not time it, so that a verdict never depends on how busy a machine is. The work is what the search for secrets looks at closely, the surroundings of words like \"key\". " +
+			"Files that hold such words many thousand times exceed it; content that did not change since the base does not count.",
+		Severity:   "Error, or Critical if changes.secrets of the policy is Critical; none if it is Allow",
 		Suggestion: "split the file, generate it in the build, or leave out what looks like many keys and tokens",
 		check: func(v *view) []breach {
 			if _, broken := v.Policy.Changes.Secrets.Severity(); !broken {

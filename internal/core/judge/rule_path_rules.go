@@ -26,10 +26,10 @@ func pathRules() Rule {
 	return Rule{
 		ID:     "path-rules",
 		Reason: "RoleMayNotWrite",
-		Doc: "Where paths.rules of the policy give access to roles: a path that a ReadOnly rule for the agent's role (or for every role) names must not change, and one that Write rules name may be changed by the roles of these rules only. " +
-			"ReadOnly wins over Write; the order of rules does not matter. What is closed is compared as for forbidden-areas, what is opened exactly.",
-		Severity:   "paths.severity of the policy, built-in Error",
-		Suggestion: "undo the change; it is for an agent with another spec.agent.role, or for a person",
+		Doc: "The rule applies if paths.rules of the policy give access to roles. A path that a ReadOnly rule for the agent's role (or for every role) names must not change. If Write rules name a path, only the roles of these rules may change it. " +
+			"ReadOnly wins over Write; the order of rules does not matter. Closed paths match as in forbidden-areas, opened paths match exactly.",
+		Severity:   "paths.severity of the policy, by default Error",
+		Suggestion: "undo the change; it is for an agent with another spec.agent.role, or for a user",
 		placement: &placement{
 			prepare: func(v *view) closes { return closesBy(v.access().deny) },
 			message: func(v *view, c Change, pattern string) string {
@@ -43,7 +43,7 @@ func pathRules() Rule {
 			{"without a role", Input{Policy: held(write("db/**", "dba")), Changes: []Change{addFile("db/1.sql")}}},
 			{"read-only and to be written", Input{Role: "dba", Policy: held(write("db/**", "dba"), readOnly("db/old/**", "dba")), Changes: []Change{modifyFile("db/old/1.sql")}}},
 			{"in another case", Input{Role: "dba", Policy: held(write("db/**", "dba")), Changes: []Change{addFile("DB/1.sql")}}},
-			{"a link in the place of its directory", Input{Role: "dba", Policy: held(write("db/live/**", "dba")), Changes: []Change{addLink("db", "other")}}},
+			{"a link instead of its directory", Input{Role: "dba", Policy: held(write("db/live/**", "dba")), Changes: []Change{addLink("db", "other")}}},
 			{"an access that is not known", Input{Policy: held(policy.PathRule{Paths: []string{"a"}, Access: "Own"}), Changes: []Change{addFile("a")}}},
 		},
 		Accept: []Sample{

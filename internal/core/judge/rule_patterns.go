@@ -15,7 +15,7 @@ func usablePatterns() Rule {
 	return Rule{
 		ID:         "usable-patterns",
 		Reason:     "InvalidPattern",
-		Doc:        "Every pattern of plan and policy must be one that can be matched. One that cannot would leave unguarded what it was written to guard.",
+		Doc:        "Every pattern of plan and policy must be able to match. A pattern that cannot would leave open what its author wanted to guard.",
 		Severity:   "always Error",
 		Suggestion: "correct the pattern in the Feature's plan or the SupervisorPolicy",
 		check: func(v *view) []breach {

@@ -17,8 +17,8 @@ func plannedFiles() Rule {
 	return Rule{
 		ID:         "planned-files",
 		Reason:     "NotPlanned",
-		Doc:        "Where the plan names files, only these may be created, modified and deleted, each as planned; a change in type counts as a modification.",
-		Severity:   "paths.severity of the policy, built-in Error",
+		Doc:        "If the plan names files, the agent may create, modify and delete only these, each as planned. A change in type counts as a modification.",
+		Severity:   "paths.severity of the policy, by default Error",
 		Suggestion: "undo the change, or add the path to spec.plan.files",
 		placement: &placement{
 			prepare: (*view).unplanned,

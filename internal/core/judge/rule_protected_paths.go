@@ -19,9 +19,9 @@ func protectedPaths() Rule {
 	return Rule{
 		ID:         "protected-paths",
 		Reason:     "ProtectedPath",
-		Doc:        "Nothing that the policy protects may change, even inside an allowed area, and also where it does not exist yet. Names are compared as for forbidden-areas.",
-		Severity:   "paths.severity of the policy, built-in Error",
-		Suggestion: "put the path back as it was; a person has to make this change",
+		Doc:        "No path that the policy protects may change, even inside an allowed area, and even if it does not exist yet. The comparison of names is as for forbidden-areas.",
+		Severity:   "paths.severity of the policy, by default Error",
+		Suggestion: "put the path back as it was; ask a user to make this change",
 		placement: &placement{
 			prepare: func(v *view) closes { return closesBy(v.compile(v.Policy.Paths.Protected, true).match) },
 			message: func(_ *view, c Change, pattern string) string {
@@ -39,7 +39,7 @@ func protectedPaths() Rule {
 				Plan:    protocol.Plan{Allowed: []string{"**"}, Files: &protocol.FilePlan{Create: []string{"AGENTS.md"}}},
 				Changes: []Change{addFile("AGENTS.md")},
 			}},
-			{"a link in the place of its directory", Input{Policy: guard(".claude/**"), Changes: []Change{addLink(".claude", "mine")}}},
+			{"a link instead of its directory", Input{Policy: guard(".claude/**"), Changes: []Change{addLink(".claude", "mine")}}},
 		},
 		Accept: []Sample{
 			{"a path that only begins alike", Input{Policy: guard(".github/**", "CODEOWNERS"), Changes: []Change{addFile(".github.md"), addFile("CODEOWNERS.md")}}},

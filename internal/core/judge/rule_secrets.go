@@ -25,10 +25,10 @@ func secretFiles() Rule {
 	return Rule{
 		ID:     "secrets",
 		Reason: "SecretInContent",
-		Doc: "No content may hold what looks like a key, a token or a password, unless the file held the same before. What it looks like is decided by the rules of gitleaks (v8.30.1, MIT): a keyword, a regular expression, and how random it is; binaries and the targets of symbolic links are searched as well. " +
-			"In lock files, images, documents, node_modules and vendored modules the rule for generic keys is not asked, which gives false alarms there. " +
-			"The secret itself is in no message, object or log; paths are named as they are.",
-		Severity:   "changes.secrets of the policy, built-in Deny",
+		Doc: "No content may hold what looks like a key, a token or a password, unless the file held the same before. The rules of gitleaks (v8.30.1, MIT) decide what looks like one: a keyword, a regular expression, and how random it is. The search includes binaries and the targets of symbolic links. " +
+			"The rule for generic keys gives false alarms in lock files, images, documents, node_modules and vendored modules, so the search leaves it out there. " +
+			"The secret itself is in no message, object or log; messages name paths as they are.",
+		Severity:   "changes.secrets of the policy, by default Deny",
 		Suggestion: "take the secret out of the file and read it from the environment; if it was real, revoke it",
 		check: func(v *view) []breach {
 			severity, broken := v.Policy.Changes.Secrets.Severity()
@@ -57,7 +57,7 @@ func secretFiles() Rule {
 				Contents: token,
 			}},
 			{"a key store", Input{Changes: []Change{addFile("certs/shop.p12")}}},
-			{"where the policy has a word that is not known", Input{Policy: permit("Perhaps"), Changes: add, Contents: token}},
+			{"a policy with an unknown value", Input{Policy: permit("Perhaps"), Changes: add, Contents: token}},
 		},
 		Accept: []Sample{
 			{"a token that was there before", Input{Changes: []Change{{
@@ -70,7 +70,7 @@ func secretFiles() Rule {
 			{"a key store that became executable", Input{Changes: []Change{{
 				Path: "shop.p12", Kind: Modified, Old: Entry{Mode: ModeFile, ID: sampleID}, New: Entry{Mode: ModeExecutable, ID: sampleID},
 			}}}},
-			{"where allowed", Input{Policy: permit(policy.Allow), Changes: add, Contents: token}},
+			{"if allowed", Input{Policy: permit(policy.Allow), Changes: add, Contents: token}},
 		},
 	}
 }

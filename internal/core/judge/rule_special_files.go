@@ -16,8 +16,8 @@ func specialFiles() Rule {
 	return Rule{
 		ID:         "special-files",
 		Reason:     "SpecialFile",
-		Doc:        "The workspace must not hold named pipes, sockets or devices, except under paths that Git ignores: they cannot be delivered, and reading them can block.",
-		Severity:   "changes.specialFiles of the policy, built-in Deny",
+		Doc:        "The workspace must not hold named pipes, sockets or devices, except under paths that Git ignores: Git cannot deliver them, and reading them can block.",
+		Severity:   "changes.specialFiles of the policy, by default Deny",
 		Suggestion: "remove it, or put it into a directory that .gitignore names, or under /tmp",
 		check: func(v *view) []breach {
 			severity, broken := v.Policy.Changes.SpecialFiles.Severity()
@@ -38,7 +38,7 @@ func specialFiles() Rule {
 			{"a device", Input{Found: []Found{{Path: "a", Kind: FoundDevice}}}},
 		},
 		Accept: []Sample{
-			{"where allowed", Input{Policy: allow, Found: []Found{{Path: "a", Kind: FoundFIFO}}}},
+			{"if allowed", Input{Policy: allow, Found: []Found{{Path: "a", Kind: FoundFIFO}}}},
 			{"a file", Input{Changes: []Change{addFile("a")}}},
 		},
 	}

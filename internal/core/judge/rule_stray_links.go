@@ -22,8 +22,8 @@ func strayLinks() Rule {
 	return Rule{
 		ID:         "stray-links",
 		Reason:     "StrayLink",
-		Doc:        "No symbolic link that was added or changed should lead to a place outside of the areas that the plan allows, where it names any. For links out of the repository, see symlinks.",
-		Severity:   "changes.strayLinks of the policy, built-in Warn",
+		Doc:        "No new or changed symbolic link should lead to a place outside of the areas that the plan allows, if it names any. For links out of the repository, see symlinks.",
+		Severity:   "changes.strayLinks of the policy, by default Warn",
 		Suggestion: "let the link lead to a path in an allowed area, or remove it",
 		check:      straying,
 		Reject: []Sample{
@@ -32,11 +32,11 @@ func strayLinks() Rule {
 			{"a link to everything", in("", addLink("web/a", ".."))},
 		},
 		Accept: []Sample{
-			{"a link beside", in("", addLink("web/a", "b"))},
+			{"a link to a neighbour", in("", addLink("web/a", "b"))},
 			{"a link to another area", in("", addLink("web/a", "../docs/b.md"))},
 			{"a link to an area itself", in("", addLink("docs/a", "../web"))},
 			{"no areas", Input{Changes: []Change{addLink("web/a", "../main.go")}}},
-			{"where allowed", in(policy.Allow, addLink("web/a", "../main.go"))},
+			{"if allowed", in(policy.Allow, addLink("web/a", "../main.go"))},
 		},
 	}
 }

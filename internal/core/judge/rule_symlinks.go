@@ -21,8 +21,8 @@ func symlinks() Rule {
 	return Rule{
 		ID:         "symlinks",
 		Reason:     "SymlinkNotAllowed",
-		Doc:        "A symbolic link must have a target that file systems hold (1 to 4095 bytes, no NUL), and must not be absolute, lead out of the repository, into a .git, or climb (\"..\") after a name. Other links are allowed, reported or denied by the policy. Only links that were added or changed are looked at.",
-		Severity:   "Error for links out of the repository, or Critical where changes.symlinks of the policy is; for others changes.symlinks, built-in Warn",
+		Doc:        "A symbolic link must have a target that file systems hold (1 to 4095 bytes, no NUL). It must not be absolute, lead out of the repository, into a .git, or climb (\"..\") after a name. For other links, the policy allows, reports or denies. The rule only applies to new and changed links.",
+		Severity:   "Error for links out of the repository, or Critical if changes.symlinks of the policy is; for others changes.symlinks, by default Warn",
 		Suggestion: "replace the link by what it should lead to",
 		check:      badLinks,
 		Reject: []Sample{
@@ -45,8 +45,8 @@ func symlinks() Rule {
 			{"a file that became a link", Input{Policy: allow, Changes: []Change{{
 				Path: "a", Kind: TypeChanged, Old: Entry{Mode: ModeFile, ID: sampleID}, New: Entry{Mode: ModeSymlink, Target: ".."},
 			}}}},
-			{"any link, where denied", Input{Policy: deny, Changes: []Change{addLink("a", "b")}}},
-			{"any link, where the policy has a word that is not known", Input{
+			{"any link, if denied", Input{Policy: deny, Changes: []Change{addLink("a", "b")}}},
+			{"any link, under a policy with an unknown value", Input{
 				Policy:  policy.Effective{Changes: policy.Changes{Symlinks: "Perhaps"}},
 				Changes: []Change{addLink("a", "b")},
 			}},

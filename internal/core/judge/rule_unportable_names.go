@@ -18,10 +18,10 @@ func unportableNames() Rule {
 	return Rule{
 		ID:     "unportable-names",
 		Reason: "UnportableName",
-		Doc: "No new name should be one that other systems cannot hold or misread: with a backslash or one of : * ? \" < > |, with a dot or a space at the end, " +
-			"a device of Windows with or without an extension (CON, PRN, AUX, NUL, COM1, LPT1 and the like), or with a hyphen at the beginning, which commands take for an option.",
-		Severity:   "changes.unportableNames of the policy, built-in Warn",
-		Suggestion: "give it a name of letters, digits, dots, hyphens and underscores that begins with none of the last two and is no device of Windows",
+		Doc: "No new name should be one that other systems cannot hold or misread. Such names have a backslash or one of : * ? \" < > |, or a dot or a space at the end. A device name of Windows counts too, with or without an extension: CON, PRN, AUX, NUL, COM1, LPT1 and the like. " +
+			"So does a name that begins with a hyphen, because commands read it as an option.",
+		Severity:   "changes.unportableNames of the policy, by default Warn",
+		Suggestion: "use letters, digits, dots, hyphens and underscores; begin with none of the last two, and use no device name of Windows",
 		check: func(v *view) []breach {
 			severity, broken := v.Policy.Changes.UnportableNames.Severity()
 			if !broken {
@@ -41,12 +41,12 @@ func unportableNames() Rule {
 			{"a dot at the end", Input{Changes: []Change{addFile("a.")}}},
 			{"a space at the end", Input{Changes: []Change{addFile("d /a")}}},
 			{"an option", Input{Changes: []Change{addFile("-rf")}}},
-			{"where the policy has a word that is not known", Input{Policy: permit("Perhaps"), Changes: []Change{addFile("-rf")}}},
+			{"a policy with an unknown value", Input{Policy: permit("Perhaps"), Changes: []Change{addFile("-rf")}}},
 		},
 		Accept: []Sample{
 			{"plain names", Input{Changes: []Change{addFile("a-b_c.d"), addFile("console.go"), addFile("com.txt"), addFile("com10"), addFile(".env"), addFile("日本語.md")}}},
 			{"a name that was there before", Input{Changes: []Change{modifyFile("con"), deleteFile("a:b")}}},
-			{"where allowed", Input{Policy: permit(policy.Allow), Changes: []Change{addFile("con")}}},
+			{"if allowed", Input{Policy: permit(policy.Allow), Changes: []Change{addFile("con")}}},
 		},
 	}
 }

@@ -16,7 +16,7 @@ func unreadable() Rule {
 	return Rule{
 		ID:         "unreadable",
 		Reason:     "Unreadable",
-		Doc:        "Every file and directory that Git does not ignore must be readable by its owner and not too deep to be looked at: what cannot be read is not judged, and nothing is promoted until it can be read.",
+		Doc:        "The owner must be able to read every file and directory that Git does not ignore. No directory may be too deep to look at. The watchdog cannot check what it cannot read, and promotes the checkpoint only when it can read everything.",
 		Severity:   "always Error",
 		Suggestion: "give the owner the permission to read it (chmod u+rwX), or remove it",
 		check: func(v *view) []breach {

@@ -27,7 +27,7 @@ func wellFormed() Rule {
 	return Rule{
 		ID:         "malformed-entry",
 		Reason:     "MalformedEntry",
-		Doc:        "Every change must be one entry of a Git tree: a canonical path of at most 4095 bytes and 128 names of at most 255 bytes, listed once, with a kind and modes that agree, and a mode that Git gives to files, links and submodules. Anything else cannot be judged by the other rules, and is refused.",
+		Doc:        "Every change must be one entry of a Git tree. It has a canonical path of at most 4095 bytes and 128 names of at most 255 bytes, which appears once. Its kind and modes agree, and its mode is one that Git gives to files, links and submodules. The other rules cannot check anything else, so this rule rejects it.",
 		Severity:   "always Error",
 		Suggestion: "remove or rename the entry",
 		check: func(v *view) []breach {

@@ -15,8 +15,8 @@ func workspaceSize() Rule {
 	return Rule{
 		ID:         "workspace-size",
 		Reason:     "WorkspaceTooLarge",
-		Doc:        "All files of the workspace together, those that Git ignores included, must stay within the policy's bytes and number. A file that Git ignores counts with what it takes on the volume. Where what Git does not ignore is too much, nothing of it is read and nothing is promoted.",
-		Severity:   "always Error; the limits are changes.maxWorkspaceSize (built-in 1Gi) and changes.maxWorkspaceFiles (built-in 200000) of the policy",
+		Doc:        "All files of the workspace together, including files that Git ignores, must stay within the policy's bytes and number. A file that Git ignores counts with what it takes on the volume. If the files that Git does not ignore are too much, the watchdog reads none of them and promotes nothing.",
+		Severity:   "always Error; the limits are changes.maxWorkspaceSize (by default 1Gi) and changes.maxWorkspaceFiles (by default 200000) of the policy",
 		Suggestion: "remove what is not needed, for example build output and caches",
 		check: func(v *view) []breach {
 			limits := v.Policy.Changes

@@ -107,34 +107,34 @@ func anomalyRows() []Row {
 			func(x *AnomalyRules) **int { return &x.CheckEveryTurns }, func(x *Anomalies) *int { return &x.CheckEveryTurns }, BuiltinCheckEvery, from(1, maxCount)),
 		number("cooldownTurns", "How many turns pass between two messages about the same anomaly.",
 			func(x *AnomalyRules) **int { return &x.CooldownTurns }, func(x *Anomalies) *int { return &x.CooldownTurns }, BuiltinCooldown, from(1, maxCount)),
-		number("stallTurns", "How many turns may pass without progress. A role may have its own number.",
+		number("stallTurns", "How many turns without progress count as a stall. A role can have its own number.",
 			func(x *AnomalyRules) **int { return &x.Stall }, func(x *Anomalies) *int { return &x.Stall }, BuiltinStall, from(1, maxCount)),
-		number("loopCalls", "How many equal calls that fail in a row are a loop. Other repetitions take more, and are measured by it.",
+		number("loopCalls", "How many equal calls that fail in a row count as a loop. Other repetitions take more, and their limits depend on it.",
 			func(x *AnomalyRules) **int { return &x.Loop }, func(x *Anomalies) *int { return &x.Loop }, BuiltinLoop, from(2, maxCount)),
 		contextRow(),
-		number("cascadeTools", "How many different tools that fail within five calls are a cascade.",
+		number("cascadeTools", "How many different tools that fail within five calls count as a cascade.",
 			func(x *AnomalyRules) **int { return &x.Cascade }, func(x *Anomalies) *int { return &x.Cascade }, BuiltinCascade, from(2, 5)),
-		span("anomalies.silenceTimeout", "How long nothing at all may move, while no model answers and no tool works, before the agent is taken to be stalled.",
+		span("anomalies.silenceTimeout", "How long an agent can be silent before the watchdog treats it as stalled. An agent is silent while no model answers, no tool works and everything else stands still.",
 			func(x *r) **duration { return &x.Anomalies.Silence }, func(x *e) *duration { return &x.Anomalies.Silence }, BuiltinSilence, smaller, from[duration](time.Minute, endless)),
-		span("anomalies.holdTimeout", "How long the agent's next call of a model is held for a person to look, before a rung above Hold may follow.",
+		span("anomalies.holdTimeout", "How long the watchdog holds the agent's next model call for a user to look, before a rung above Hold can follow.",
 			func(x *r) **duration { return &x.Anomalies.Hold }, func(x *e) *duration { return &x.Anomalies.Hold }, builtinHold, smaller, from(time.Second, 24*time.Hour)),
-		choice("anomalies.ladder", "How far steering goes when an anomaly goes on: to the last of these that is allowed. A repetition that goes on for 2 × loopCalls turns after it was seen costs the model its tools for a turn in any case but Observe.",
+		choice("anomalies.ladder", "How far steering goes when an anomaly continues: at most to this step. If a repetition continues for 2 × loopCalls turns after the watchdog saw it, the model loses its tools for a turn, except under Observe.",
 			func(x *r) *Rung { return &x.Anomalies.Ladder }, func(x *e) *Rung { return &x.Anomalies.Ladder }, RungNudge, Ladder()...),
 		rolesRow(),
 	}
 }
 
 func contextRow() Row {
-	row := count("anomalies.contextPercent", "How much of the model's window may be used before the agent is asked to wrap up, in percent. The built-in value waits until a client that compacts its conversations should have done so.",
+	row := count("anomalies.contextPercent", "Share of the model's window, in percent, at which the watchdog asks the agent to wrap up. The default waits until a client that compacts its conversations should have done so.",
 		func(x *Rules) **int { return &x.Anomalies.ContextPercent }, func(x *Effective) *int { return &x.Anomalies.ContextPercent }, 0, smaller, from(1, 100))
-	row.Builtin = fmt.Sprintf("%d, or where the runtime's client compacts if that is later", BuiltinContextPercent)
+	row.Builtin = fmt.Sprintf("%d, or the share at which the runtime's client compacts if that is later", BuiltinContextPercent)
 	return row
 }
 
 func rolesRow() Row {
 	return Row{
-		Path: "roles", Purpose: "Doctrine and PACE plan of the roles that agents may have. The work of a role that is named here is held to a plan, in built-in words where it says none.", Allowed: "names with a doctrine and a plan", Builtin: "none",
-		Merging: "role by role, the first source that has it; of two at one priority the one whose doctrine is the stricter",
+		Path: "roles", Purpose: "Profiles of the roles that agents can have. The doctrine says when an agent reports, and when it counts as stalled. The PACE plan says what it does when its way fails. Each role in the list has such a plan, with default texts for what the profile leaves out.", Allowed: "names with a doctrine and a plan", Builtin: "none",
+		Merging: "for each role, the first source that has it; at equal priority, the source with the stricter doctrine",
 		merge:   func(m *merger, e *Effective) { e.Roles = m.roles() },
 		check:   func(r *Rules) error { return validRoles(r.Roles) },
 		rules:   func(r *Rules) any { return &r.Roles }, effective: func(e *Effective) any { return &e.Roles },

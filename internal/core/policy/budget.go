@@ -64,11 +64,11 @@ func budgetRows() []Row {
 		effective func(*Effective) *e
 		only      func(Row) Row
 	}{
-		{"budget.", "a Feature's calls of models, over all attempts. A Feature may lower it in spec.budget",
+		{"budget.", "a Feature's model calls, over all attempts. A Feature can lower it in spec.budget",
 			func(x *Rules) *l { return &x.Budget.Feature }, func(x *Effective) *e { return &x.Budgets.Feature }, lowered},
-		{"budget.project.", "the calls of models of a project's Features in a calendar month (UTC)",
+		{"budget.project.", "the model calls of a project's Features in a calendar month (UTC)",
 			func(x *Rules) *l { return &x.Budget.Project }, func(x *Effective) *e { return &x.Budgets.Project }, func(r Row) Row { return r }},
-		{"budget.global.", "all calls of models in a calendar month (UTC). Only a global policy may set it",
+		{"budget.global.", "all model calls in a calendar month (UTC). Only a global policy can set it",
 			func(x *Rules) *l { return &x.Budget.Global }, func(x *Effective) *e { return &x.Budgets.Global }, globalOnly},
 	} {
 		rows = append(rows,
@@ -79,9 +79,9 @@ func budgetRows() []Row {
 			b.only(money(b.at+"maxCost", "Most cost of "+b.whose+".",
 				func(x *Rules) **int64 { return &b.rules(x).Cost }, func(x *Effective) *int64 { return &b.effective(x).Cost })))
 	}
-	return append(rows, count("budget.warnAtPercent", "Share of a budget, in percent, from which on people are told that it is nearly used.",
+	return append(rows, count("budget.warnAtPercent", "Share of a budget, in percent, at which the condition WithinBudget begins to warn.",
 		func(x *Rules) **int { return &x.Budget.WarnAtPercent }, func(x *Effective) *int { return &x.Budgets.WarnAtPercent }, builtinWarnAtPercent, smaller, from(1, 100)),
-		count(CallsPerMinute, "How many calls of models a Feature makes in a minute, those that are refused included. After a minute without calls it may make all of these at once. Each replica of the gateway counts for itself.",
+		count(CallsPerMinute, "How many model calls a Feature can make in a minute, including calls that the gateway refuses. After a minute without calls it can make all of these at once. Each replica of the gateway counts for itself.",
 			func(x *Rules) **int { return &x.Budget.CallsPerMinute }, func(x *Effective) *int { return &x.Budgets.CallsPerMinute }, builtinCallsPerMinute, smaller, from(1, maxCount)))
 }
 

@@ -115,30 +115,30 @@ func conversationRows() []Row {
 	type r = Rules
 	type e = Effective
 	return []Row{
-		permitted("supervision.enabled", "Whether templates are put before what agents send to models, and what these answer is checked.",
+		permitted("supervision.enabled", "Whether the gateway puts templates before what agents send to models, and checks what the models answer.",
 			func(x *r) **bool { return &x.Supervision.Enabled }, func(x *e) *bool { return &x.Supervision.Enabled }, true),
-		choice("supervision.timeoutProfile", "How long a model may be silent before its call ends: Standard 60s, Long 120s, Extended 300s.",
+		choice("supervision.timeoutProfile", "How long a model can be silent before its call ends: Standard 60s, Long 120s, Extended 300s.",
 			func(x *r) *TimeoutProfile { return &x.Supervision.TimeoutProfile }, func(x *e) *TimeoutProfile { return &x.Supervision.TimeoutProfile },
 			TimeoutStandard, TimeoutExtended, TimeoutLong, TimeoutStandard),
-		choice("supervision.restartMode", "How the next attempt continues when an agent ends before its work is done, for example because its pod is lost: Resume continues its session, Replay starts a new session with the prompt, Ask continues its session, but after the loss of a pod only when a user requests a retry.",
+		choice("supervision.restartMode", "How the next attempt continues when an agent ends before its work is done, for example because the cluster loses its pod. Resume continues the agent's session. Replay starts a new session with the prompt. Ask continues the session, but after the loss of a pod only when a user requests a retry.",
 			func(x *r) *RestartMode { return &x.Supervision.RestartMode }, func(x *e) *RestartMode { return &x.Supervision.RestartMode },
 			RestartResume, RestartResume, RestartReplay, RestartAsk),
-		count("supervision.maxCorrections", "How many times an agent that ended with invalid work is told in its session what is wrong. It has no effect on runtimes without sessions.",
+		count("supervision.maxCorrections", "How many times the watchdog tells an agent that ended with invalid work, in its session, what is wrong. It has no effect on runtimes without sessions.",
 			func(x *r) **int { return &x.Supervision.MaxCorrections }, func(x *e) *int { return &x.Supervision.MaxCorrections }, builtinCorrections, smaller, from(0, 10)),
-		count("supervision.maxRetries", "How many times a model is asked again when its answer breaks a rule of an Output template.",
+		count("supervision.maxRetries", "How many times the gateway asks a model again when its answer breaks a rule of an Output template.",
 			func(x *r) **int { return &x.Supervision.MaxRetries }, func(x *e) *int { return &x.Supervision.Answers.MaxRetries }, builtinRetries, smaller, from(0, 10)),
 		permitted("supervision.failOnViolation", "Whether a task fails when an answer still breaks a rule of an Output template after all retries. Otherwise only the turn fails.",
 			func(x *r) **bool { return &x.Supervision.FailOnViolation }, func(x *e) *bool { return &x.Supervision.Answers.FailOnViolation }, true),
-		permitted("supervision.allowRawOutput", "Whether answers are left without the texts of Output templates.",
+		permitted("supervision.allowRawOutput", "Whether answers stay without the texts of Output templates.",
 			func(x *r) **bool { return &x.Supervision.AllowRawOutput }, func(x *e) *bool { return &x.Supervision.Answers.AllowRawOutput }, false),
-		permitted("supervision.allowOutputReplacement", "Whether texts of a project's Output templates take the place of global ones. Otherwise the global ones are put around them.",
+		permitted("supervision.allowOutputReplacement", "Whether texts of a project's Output templates replace global ones. Otherwise the gateway puts the global ones around them.",
 			func(x *r) **bool { return &x.Supervision.AllowOutputReplacement }, func(x *e) *bool { return &x.Supervision.Answers.AllowOutputReplacement }, false),
-		permitted("supervision.requireFormatValidation", "Whether answers are checked by Output templates, and corrected.",
+		permitted("supervision.requireFormatValidation", "Whether the gateway checks answers by Output templates, and corrects them.",
 			func(x *r) **bool { return &x.Supervision.RequireFormatValidation }, func(x *e) *bool { return &x.Supervision.Answers.RequireFormatValidation }, true),
-		choice("ledger.failurePolicy", "What becomes of calls of models that cannot be recorded: Fail refuses them, Ignore lets them through.",
+		choice("ledger.failurePolicy", "What the gateway does with model calls that it cannot record: Fail refuses them, Ignore lets them through.",
 			func(x *r) *LedgerFailure { return &x.LedgerFailure }, func(x *e) *LedgerFailure { return &x.LedgerFailure },
 			LedgerFail, LedgerIgnore, LedgerFail),
-		choice("ledger.toolResults", "What the ledger keeps of what tools give back to models: Off nothing, Digest the call, the tool's name, size, SHA-256 and whether it is an error, Redacted also the text without secrets.",
+		choice("ledger.toolResults", "What the ledger keeps of the results that tools give back to models. Off keeps nothing. Digest keeps the call, the tool's name, the size, the SHA-256 and whether it is an error. Redacted also keeps the text without secrets.",
 			func(x *r) *ToolResults { return &x.ToolResults }, func(x *e) *ToolResults { return &x.ToolResults },
 			ToolResultsOff, ToolResultsOff, ToolResultsDigest, ToolResultsRedacted),
 		span("retention.ledgerPeriod", "How long the ledger keeps model calls, diffs and file events of a Feature.",
@@ -154,7 +154,7 @@ var builtinAnswers = AnswerRules{MaxRetries: builtinRetries, FailOnViolation: tr
 
 // permitted is on or off as it is built in; a project may set it to the other only where a global policy does.
 func permitted(path, purpose string, rules func(*Rules) **bool, effective func(*Effective) *bool, builtin bool) Row {
-	row := flag(path, purpose+" A project may change it only where a global policy does.", rules, effective, builtin, builtin)
+	row := flag(path, purpose+" A project can change it only if a global policy does.", rules, effective, builtin, builtin)
 	decided := row.merge
 	row.merge = func(m *merger, e *Effective) {
 		decided(m, e)

@@ -10,14 +10,14 @@ import (
 )
 
 // united says how lists are merged to which every source can only add.
-const united = "all of them, with those of every other source"
+const united = "all of them, together with the entries of every other source"
 
 // byRole says how a list is merged whose entries exclude each other.
-const byRole = "role by role, the first source that has it; of two at one priority the one whose names come first"
+const byRole = "for each role, the first source that has it; at equal priority, the source whose names come first"
 
 func protectedRow() Row {
 	return Row{
-		Path: "paths.protected", Purpose: "Paths that must not change, also where nothing exists yet.", Allowed: "patterns as in .gitignore",
+		Path: "paths.protected", Purpose: "Paths that must not change, even if nothing exists there yet.", Allowed: "patterns as in .gitignore",
 		Builtin: "`" + strings.Join(BuiltinProtected(), "`, `") + "`", Merging: united,
 		preset: func(r *Rules) { r.Protected = BuiltinProtected() },
 		merge:  func(m *merger, e *Effective) { e.Paths.Protected = m.protected() },
@@ -28,7 +28,7 @@ func protectedRow() Row {
 func pathRulesRow() Row {
 	const path = "paths.rules"
 	return Row{
-		Path: path, Purpose: "Which roles may write where.", Allowed: "patterns, roles, and Write or ReadOnly", Builtin: "none", Merging: united,
+		Path: path, Purpose: "Which roles can write to which paths.", Allowed: "patterns, roles, and Write or ReadOnly", Builtin: "none", Merging: united,
 		check: func(r *Rules) error { return validPathRules(path, r.PathRules) },
 		merge: func(m *merger, e *Effective) { e.Paths.Rules = m.pathRules() },
 		rules: func(r *Rules) any { return &r.PathRules }, effective: func(e *Effective) any { return &e.Paths.Rules },
@@ -37,7 +37,7 @@ func pathRulesRow() Row {
 
 func contractsRow() Row {
 	return Row{
-		Path: "contracts", Purpose: "Groups of paths that need a lock to be changed.", Allowed: "names with patterns", Builtin: "none", Merging: united + ", by name",
+		Path: "contracts", Purpose: "Groups of paths that a Feature can change only while it holds their lock.", Allowed: "names with patterns", Builtin: "none", Merging: united + ", by name",
 		merge: func(m *merger, e *Effective) { e.Contracts = m.contracts() },
 		rules: func(r *Rules) any { return &r.Contracts }, effective: func(e *Effective) any { return &e.Contracts },
 	}
@@ -46,8 +46,8 @@ func contractsRow() Row {
 func checksRow() Row {
 	const path = "checks"
 	return Row{
-		Path: path, Purpose: "Rules of users over each changed file.", Allowed: "names with a CEL expression, a message and a severity", Builtin: "none",
-		Merging: "both, where checks of one name differ",
+		Path: path, Purpose: "Rules that users write in CEL about each changed file.", Allowed: "names with a CEL expression, a message and a severity", Builtin: "none",
+		Merging: "both, if checks of one name differ",
 		check:   func(r *Rules) error { return checkSeverities(path, r.Checks) },
 		merge:   func(m *merger, e *Effective) { e.Checks = m.checks() },
 		rules:   func(r *Rules) any { return &r.Checks }, effective: func(e *Effective) any { return &e.Checks },
@@ -56,7 +56,7 @@ func checksRow() Row {
 
 func modelsRow() Row {
 	return Row{
-		Path: "models", Purpose: "Which backend and which of its models answers a role: primary is what agents ask for, summarizer their small side calls.",
+		Path: "models", Purpose: "Which backend and which of its models answers a role. The role primary is for what agents ask, and summarizer is for their small side calls.",
 		Allowed: "roles with a backend and a model", Builtin: "the first backend that speaks the runtime's dialect, with its first model", Merging: byRole,
 		merge: func(m *merger, e *Effective) { e.Models = m.models() },
 		rules: func(r *Rules) any { return &r.Models }, effective: func(e *Effective) any { return &e.Models },
@@ -70,12 +70,12 @@ const (
 )
 
 func repositoriesRow() Row {
-	return boundsRow(PathRepositories, "Repositories that Features may work on.", "globs as host/path, such as `git.example.com/team/*`", "every repository",
+	return boundsRow(PathRepositories, "Repositories that Features can work on.", "globs as host/path, such as `git.example.com/team/*`", "every repository",
 		func(r *Rules) *[]Bound { return &r.Repositories }, func(e *Effective) *[]Bound { return &e.Repositories })
 }
 
 func branchesRow() Row {
-	return boundsRow(PathBranches, "Branches that Features may deliver.", "globs, such as `tidewaiter/**`", "every branch",
+	return boundsRow(PathBranches, "Branches that Features can deliver.", "globs, such as `tidewaiter/**`", "every branch",
 		func(r *Rules) *[]Bound { return &r.Branches }, func(e *Effective) *[]Bound { return &e.Branches })
 }
 
@@ -83,7 +83,7 @@ func branchesRow() Row {
 func boundsRow(path, purpose, allowed, builtin string, rules func(*Rules) *[]Bound, effective func(*Effective) *[]Bound) Row {
 	return Row{
 		Path: path, Purpose: purpose, Allowed: allowed, Builtin: builtin, addsUp: true,
-		Merging: "does not matter: a match is needed in the list of every source that has one, whatever their scope and priority",
+		Merging: "does not matter: the lists of all sources count, whatever their scope and priority, and each needs a match",
 		merge: func(m *merger, e *Effective) {
 			*effective(e) = m.bounds(path, func(r *Rules) []Bound { return *rules(r) })
 		},

@@ -83,25 +83,25 @@ func (q Quantity) compare(other Quantity) int {
 }
 
 // byKey says how values are merged that belong to a key each.
-const byKey = "key by key, the first source that has it; of two at one priority the "
+const byKey = "for each key, the first source that has it; at equal priority, the "
 
 // podRows are about the pods of Features. None of these values has a built-in one.
 func podRows() []Row {
 	return []Row{
-		entriesRow("agents.scheduling.nodeSelector", "Labels of the nodes that may run the pods of Features.", "up to 16 labels", "every node", byKey+"value that comes first",
+		entriesRow("agents.scheduling.nodeSelector", "Labels of the nodes that can run the pods of Features.", "up to 16 labels", "every node", byKey+"value that comes first",
 			func(r *Rules) *map[string]string { return &r.Pod.NodeSelector }, func(e *Effective) *map[string]string { return &e.Pod.NodeSelector },
 			func(a, b string) string { return min(a, b) }),
 		tolerationsRow(),
 		priorityClassRow(),
 		spreadRow(),
 		{
-			Path: "agents.imagePullSecrets", Purpose: "Secrets of the Feature's namespace that its images are pulled with.", Allowed: "names of Secrets", Builtin: "none", Merging: united,
+			Path: "agents.imagePullSecrets", Purpose: "Secrets of the Feature's namespace with which the kubelet pulls its images.", Allowed: "names of Secrets", Builtin: "none", Merging: united,
 			merge: func(m *merger, e *Effective) {
 				e.Pod.PullSecrets = unite(m, "agents.imagePullSecrets", func(r *Rules) []string { return r.Pod.PullSecrets }, strings.Compare)
 			},
 			rules: func(r *Rules) any { return &r.Pod.PullSecrets }, effective: func(e *Effective) any { return &e.Pod.PullSecrets },
 		},
-		resourcesRow("limits", "What the agent's container may not exceed, by resource.",
+		resourcesRow("limits", "What the agent's container cannot exceed, by resource.",
 			func(r *Rules) *map[string]Quantity { return &r.Pod.Limits }, func(e *Effective) *map[string]Quantity { return &e.Pod.Limits }),
 		requestsRow(),
 	}
@@ -147,7 +147,7 @@ func resourcesRow(what, purpose string, rules func(*Rules) *map[string]Quantity,
 
 // requestsRow lowers what is more than the limit, which another source may have set: Kubernetes would refuse the pod.
 func requestsRow() Row {
-	row := resourcesRow("requests", "What is set aside for the agent's container, by resource; never more than its limit.",
+	row := resourcesRow("requests", "What the scheduler sets aside for the agent's container, by resource; never more than its limit.",
 		func(r *Rules) *map[string]Quantity { return &r.Pod.Requests }, func(e *Effective) *map[string]Quantity { return &e.Pod.Requests })
 	decided := row.merge
 	row.merge = func(m *merger, e *Effective) {
@@ -164,7 +164,7 @@ func requestsRow() Row {
 func tolerationsRow() Row {
 	const path = "agents.scheduling.tolerations"
 	return rowOf(Row{
-		Path: path, Purpose: "Taints of nodes that may run the pods of Features nevertheless.", Allowed: "tolerations that name a key; an empty list tolerates nothing", Builtin: "none",
+		Path: path, Purpose: "Taints that the pods of Features tolerate.", Allowed: "tolerations that name a key; an empty list tolerates nothing", Builtin: "none",
 		Merging: "the tolerations that all of them have",
 		check: func(r *Rules) error {
 			var errs []error
@@ -220,8 +220,8 @@ func priorityClassRow() Row {
 func spreadRow() Row {
 	const path = "agents.scheduling.topologySpreadConstraints"
 	return rowOf(Row{
-		Path: path, Purpose: "How evenly the agents of a project are spread over nodes.", Allowed: "constraints, each with a topologyKey; an empty list spreads nothing", Builtin: "none",
-		Merging: "those of all of them, each with the smaller maxSkew",
+		Path: path, Purpose: "How evenly the agents of a project spread over nodes.", Allowed: "constraints, each with a topologyKey; an empty list spreads nothing", Builtin: "none",
+		Merging: "the constraints of all of them, each with the smaller maxSkew",
 		check: func(r *Rules) error {
 			var errs []error
 			for i, s := range r.Pod.Spread {

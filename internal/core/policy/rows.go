@@ -57,16 +57,16 @@ func executionRows() []Row {
 	type r = Rules
 	type e = Effective
 	return []Row{
-		choice("execution.mode", "Whether the agent writes files itself, or sends patches that are judged before they are laid in.",
+		choice("execution.mode", "Whether the agent writes files itself (Interactive), or sends patches that the watchdog checks before it applies them (Deterministic).",
 			func(x *r) *string { return &x.Execution.Mode }, func(x *e) *string { return &x.Execution.Mode },
 			ModeInteractive, ModeInteractive, ModeDeterministic),
-		choice("execution.strategy", "Whether what is invalid stays in the workspace, or is put back at once. Auto is Shadow for an attempt whose plan names contracts or may change what `paths.rules` are about, and Direct for any other.",
+		choice("execution.strategy", "Whether an invalid workspace stays as it is (Direct), or the watchdog puts it back at once (Shadow). Auto is Shadow for an attempt whose plan names contracts or may change what `paths.rules` are about, and Direct for any other.",
 			func(x *r) *string { return &x.Execution.Strategy }, func(x *e) *string { return &x.Execution.Strategy },
 			StrategyDirect, StrategyDirect, StrategyAuto, StrategyShadow),
-		choice("execution.promotion", "Whether the valid paths of an invalid checkpoint are promoted, or nothing of it.",
+		choice("execution.promotion", "Whether the watchdog promotes the valid paths of an invalid checkpoint (Incremental), or nothing of it (Atomic).",
 			func(x *r) *string { return &x.Execution.Promotion }, func(x *e) *string { return &x.Execution.Promotion },
 			PromotionAtomic, PromotionIncremental, PromotionAtomic),
-		choice("execution.revertOnViolation", "What is put back in the workspace after an invalid checkpoint.",
+		choice("execution.revertOnViolation", "What the watchdog puts back in the workspace after an invalid checkpoint.",
 			func(x *r) *string { return &x.Execution.RevertOnViolation }, func(x *e) *string { return &x.Execution.RevertOnViolation },
 			RevertNone, RevertNone, RevertViolatingPaths, RevertFull),
 		span("execution.checkpoint.interval", "Time between checkpoints of a workspace that changed.",
@@ -103,26 +103,26 @@ func featureRows() []Row {
 	return []Row{
 		count("breaker.maxCheckpointFailures", "How many failed checkpoints in a row open the breaker.",
 			func(x *r) **int { return &x.MaxCheckpointFailures }, func(x *e) *int { return &x.MaxCheckpointFailures }, builtinMaxCheckpointFailures, smaller, from(1, 100)),
-		choice("concurrency.onLockConflict", "What becomes of a Feature that wants a lock which another one holds.",
+		choice("concurrency.onLockConflict", "What happens to a Feature that wants a lock that another Feature holds.",
 			func(x *r) *Contention { return &x.Locks }, func(x *e) *Contention { return &x.Concurrency.Locks }, Wait, Wait, Fail),
-		choice("concurrency.onOverlap", "What becomes of a Feature that may change the same paths as another one at work.",
+		choice("concurrency.onOverlap", "What happens to a Feature that may change the same paths as another Feature at work.",
 			func(x *r) *Overlap { return &x.Overlap }, func(x *e) *Overlap { return &x.Concurrency.Overlap },
 			OverlapWarn, OverlapAllow, OverlapWarn, OverlapWait),
-		count("retention.checkpoints", "How many Checkpoint objects are kept for each Feature.",
+		count("retention.checkpoints", "How many Checkpoint objects the manager keeps for each Feature.",
 			func(x *r) **int { return &x.KeepCheckpoints }, func(x *e) *int { return &x.KeepCheckpoints }, builtinKeepCheckpoints, larger, from(1, 1000)),
-		size("retention.maxUnpromotedSize", "How much content that was never promoted is kept in the trusted repository.",
+		size("retention.maxUnpromotedSize", "How much unpromoted content the trusted repository keeps.",
 			func(x *r) **int64 { return &x.UnpromotedBytes }, func(x *e) *int64 { return &x.UnpromotedBytes }, builtinUnpromotedBytes, larger, from[int64](1<<20, maxSize)),
-		choice("isolation", "What becomes of an agent whose network another NetworkPolicy opens.",
+		choice("isolation", "What happens to an agent whose network another NetworkPolicy opens.",
 			func(x *r) *Isolation { return &x.Isolation }, func(x *e) *Isolation { return &x.Isolation }, IsolationEnforce, IsolationWarn, IsolationEnforce),
-		bound(choice("delivery.approval", "Whether a person must approve a delivery, whatever the Feature says.",
+		bound(choice("delivery.approval", "Whether an approver must approve a delivery, whatever the Feature says.",
 			func(x *r) *Approval { return &x.Approval }, func(x *e) *Approval { return &x.Approval }, ApprovalNone, ApprovalNone, ApprovalRequired)),
-		bound(roles("agents.allowedRoles", "Roles that an agent may have.",
+		bound(roles("agents.allowedRoles", "Roles that an agent can have.",
 			func(x *r) *[]string { return &x.AllowedRoles }, func(x *e) *[]string { return &x.AllowedRoles })),
-		choice("delivery.history", "What becomes of a delivery with an earlier commit that breaks a rule of the policy in effect now.",
+		choice("delivery.history", "What happens to a delivery with an earlier commit that breaks a rule of the policy in effect now.",
 			func(x *r) *History { return &x.History }, func(x *e) *History { return &x.History }, HistorySquash, HistorySquash, HistoryHold),
-		hosts("egress.agent", "Hosts that the agent may reach, through the proxy that its environment names.", "none",
+		hosts("egress.agent", "Hosts that the agent can reach, through the proxy that its environment names.", "none",
 			func(x *r) *[]Host { return &x.AgentHosts }, func(x *e) *[]Host { return &x.AgentHosts }),
-		hosts("egress.git", "Hosts that the watchdog may reach with Git.", "the repository's own, on public addresses",
+		hosts("egress.git", "Hosts that the watchdog can reach with Git.", "the repository's own, on public addresses",
 			func(x *r) *[]Host { return &x.GitHosts }, func(x *e) *[]Host { return &x.GitHosts }),
 	}
 }
@@ -131,8 +131,8 @@ func featureRows() []Row {
 func providerToolsRow() Row {
 	const path = "egress.providerTools"
 	return rowOf(Row{
-		Path: path, Purpose: "What providers of models may do for an agent where no gateway sees it: tools and connectors that they run, addresses that they read, features of theirs that cost more.",
-		Allowed: "names such as `anthropic/web_search`, those of [provider-tools.md](provider-tools.md)", Builtin: "none", Merging: "the names that all of them have",
+		Path: path, Purpose: "What model providers can do for an agent where no gateway sees it: run tools and connectors, read addresses, use features that cost more.",
+		Allowed: "names such as `anthropic/web_search`, from [provider-tools.md](provider-tools.md)", Builtin: "none", Merging: "the names that all of them have",
 		check: func(r *Rules) error { return validProviderTools(path, r.ProviderTools) },
 	}, value[[]string]{
 		name: path,
@@ -172,27 +172,27 @@ func capacityRow() Row {
 // totalCapacityRow is about how much runs at once in the cluster. A project that could set a limit of its own would wait longer than others, and
 // what waits keeps its turn.
 func totalCapacityRow() Row {
-	return globalOnly(count("capacity.maxRunningTotal", "How many Features of all projects together run at once. The projects take turns by the age of what waits. Only a global policy may set it.",
+	return globalOnly(count("capacity.maxRunningTotal", "How many Features of all projects together run at once. The projects take turns by the age of their waiting Features. Only a global policy may set it.",
 		func(x *Rules) **int { return &x.MaxRunningTotal }, func(x *Effective) *int { return &x.MaxRunningTotal }, 0, smaller, from(1, maxCount)))
 }
 
 // modelProvidersRow is about calls of models that no gateway sees.
 func modelProvidersRow() Row {
-	return choice("egress.modelProviders", "Whether an agent may reach providers of models beside the gateway, with a key of its own.",
+	return choice("egress.modelProviders", "Whether an agent can reach model providers directly instead of through the gateway, with a key of its own.",
 		func(x *Rules) *ModelProviders { return &x.ModelProviders }, func(x *Effective) *ModelProviders { return &x.ModelProviders },
 		ModelProvidersDeny, ModelProvidersAllow, ModelProvidersDeny)
 }
 
 // gitSilenceRow is about Git servers that do not answer.
 func gitSilenceRow() Row {
-	return span("git.silenceTimeout", "How long a Git server may say nothing before it is taken for dead. Progress and empty packets count as words.",
+	return span("git.silenceTimeout", "How long a Git server can be silent before the watchdog treats it as dead. Progress and empty packets count as signs of life.",
 		func(x *Rules) **duration { return &x.GitSilence }, func(x *Effective) *duration { return &x.GitSilence },
 		builtinGitSilence, smaller, from(10*time.Second, MaxGitSilence))
 }
 
 // deliveriesRow is about what other Features deliver.
 func deliveriesRow() Row {
-	return choice("concurrency.onDelivery", "Who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: nobody, people by a condition, its agent too, or its agent, which then has to address it.",
+	return choice("concurrency.onDelivery", "Who learns that another Feature of the project has delivered a change to what a running Feature of the same repository works on. Off tells nobody. Condition tells users by a condition. Message also tells the agent. Directive asks the agent to address the change.",
 		func(x *Rules) *Deliveries { return &x.Deliveries }, func(x *Effective) *Deliveries { return &x.Concurrency.Deliveries },
 		DeliveriesMessage, DeliveriesOff, DeliveriesCondition, DeliveriesMessage, DeliveriesDirective)
 }

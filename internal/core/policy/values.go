@@ -46,7 +46,7 @@ func later(rows ...Row) []Row {
 // bound makes a row of a value that no source takes back from another one: the strictest of all levels counts.
 func bound(row Row) Row {
 	row.addsUp, row.merge = true, row.together
-	row.Merging = "does not matter: the strictest of all sources counts, whatever their scope and priority"
+	row.Merging = "does not matter: the strictest of all sources counts, whatever its scope and priority"
 	return row
 }
 

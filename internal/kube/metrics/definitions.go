@@ -54,30 +54,30 @@ var (
 	seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30}
 
 	checkpoints = Definition{
-		Name: "tidewaiter_checkpoints_total", Kind: Counter, Help: "Checkpoints that were recorded.",
-		Labels: []Label{namespaceLabel, {"verdict", "Valid, Invalid, Skipped (nothing changed), Unsettled (the workspace could not be held still)"},
+		Name: "tidewaiter_checkpoints_total", Kind: Counter, Help: "Recorded checkpoints.",
+		Labels: []Label{namespaceLabel, {"verdict", "Valid, Invalid, Skipped (without a change), Unsettled (the workspace did not stand still)"},
 			{"action", "Promoted, PartlyPromoted, Held, Reverted, None"}, {"trigger", triggers}},
 	}
 	checkpointFailures = Definition{
-		Name: "tidewaiter_checkpoint_failures_total", Kind: Counter, Help: "Checkpoints that could not be captured or checked. The next one does their work.",
+		Name: "tidewaiter_checkpoint_failures_total", Kind: Counter, Help: "Checkpoints that the watchdog could not capture or check. The next one does their work.",
 		Labels: []Label{namespaceLabel, {"trigger", triggers}, {"reason", "CheckpointFailed, VolumeFull, VolumeCorrupt, VolumeFenced, RepositoryDamaged, other"}},
 	}
 	rollbacks = Definition{
-		Name: "tidewaiter_rollbacks_total", Kind: Counter, Help: "Times that a workspace went back, or a part of it.",
+		Name: "tidewaiter_rollbacks_total", Kind: Counter, Help: "Number of times that a workspace, or a part of it, went back.",
 		Labels: []Label{namespaceLabel, {"cause", "Supervision (an agent in trouble), Request (a user's), Violation (strategy Shadow, revertOnViolation)"}},
 	}
 	violations = Definition{
-		Name: "tidewaiter_violations_total", Kind: Counter, Help: "Violations in recorded checkpoints, of each the eight worst.",
+		Name: "tidewaiter_violations_total", Kind: Counter, Help: "Violations in recorded checkpoints, the eight worst of each.",
 		Labels: []Label{{"rule", "an id of rules.md, or other for a policy's own checks"}, {"severity", "Info, Warning, Error, Critical"}},
 	}
 	checkpointSeconds = Definition{
 		Name: "tidewaiter_checkpoint_seconds", Kind: Histogram, Buckets: seconds,
-		Help: "How long checkpoints took from the first look at the workspace until they were acted on.",
+		Help: "How long checkpoints took from the first look at the workspace until the watchdog had acted on them, in seconds.",
 	}
 	phaseSeconds = Definition{
 		Name: "tidewaiter_checkpoint_phase_seconds", Kind: Histogram, Buckets: seconds,
-		Help:   "How long the parts of checkpoints took. Judging is what validates.",
-		Labels: []Label{{"phase", "capture, sync (make durable), judge, act"}},
+		Help:   "How long the parts of checkpoints took, in seconds. The part `judge` checks the rules.",
+		Labels: []Label{{"phase", "`capture`, `sync` (make durable), `judge` (check the rules), `act`"}},
 	}
 	slowStreaks = Definition{
 		Name: "tidewaiter_slow_checkpoint_streaks_total", Kind: Counter,
@@ -85,23 +85,23 @@ var (
 	}
 	freezeSeconds = Definition{
 		Name: "tidewaiter_freeze_seconds", Kind: Histogram, Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10},
-		Help: "How long agents were frozen, for those checkpoints that froze them.",
+		Help: "How long freezes of agents took, for checkpoints that froze the agent, in seconds.",
 	}
 	holds = Definition{
-		Name: "tidewaiter_holds_total", Kind: Counter, Help: "How checkpoints held the workspace still, and whether they could.",
+		Name: "tidewaiter_holds_total", Kind: Counter, Help: "Checkpoints by how they held the workspace still, and whether they could.",
 		Labels: []Label{{"frozen", "true, false (the agent never noticed)"}, {"settled", "true, false"}},
 	}
 	capturedFiles = Definition{
-		Name: "tidewaiter_captured_files_total", Kind: Counter, Help: "Files in captured workspaces: those that were read, and those that were known from before.",
+		Name: "tidewaiter_captured_files_total", Kind: Counter, Help: "Files in captured workspaces: files that the watchdog read, and files that it knew from before.",
 		Labels: []Label{{"source", "read, known"}},
 	}
 	judgedFiles = Definition{
-		Name: "tidewaiter_judged_files_total", Kind: Counter, Help: "Changed files that were judged: those that had to be looked at, and those that were known from the judgement before.",
+		Name: "tidewaiter_judged_files_total", Kind: Counter, Help: "Changed files that the watchdog checked: files that it looked at, and files that it knew from the check before.",
 		Labels: []Label{{"source", "read, known"}},
 	}
 	reportSeconds = Definition{
 		Name: "tidewaiter_report_delay_seconds", Kind: Histogram, Buckets: []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 1800},
-		Help: "How long reports took from the watchdog's disk to the API server. It is as exact as the clocks of nodes agree.",
+		Help: "How long reports took from the watchdog's disk to the API server, in seconds. It is as exact as the clocks of nodes agree.",
 	}
 	watchdogMemory = Definition{
 		Name: "tidewaiter_watchdog_memory_bytes", Kind: Histogram,
@@ -115,7 +115,7 @@ var (
 	eventDelay = Definition{
 		Name: "tidewaiter_event_delay_seconds", Kind: Histogram,
 		Buckets: []float64{0.005, 0.01, 0.02, protocol.EventDelay.Seconds(), 0.05, 0.1, 0.25, 0.5, 1, 5},
-		Help:    "Longest time from a change in a workspace until its watchdog knew of the path, of each checkpoint since the one before. It is measured by the ctime of files.",
+		Help:    "Longest time from a change in a workspace until its watchdog knew of the path, in seconds, for each checkpoint since the one before. The watchdog measures it by the ctime of files.",
 	}
 	volumeUsed = Definition{
 		Name: "tidewaiter_volume_used_ratio", Kind: Histogram, Buckets: []float64{0.5, 0.6, 0.7, Full, 0.85, 0.9, 0.95, 0.99},
@@ -125,7 +125,7 @@ var (
 	queueLength = Definition{
 		Name: "tidewaiter_watchdog_queue_length", Kind: Histogram, Buckets: []float64{0, 10, 50, 100, 500, 1000, 5000, 20000, 65535},
 		Help:   "What waited in watchdogs when they took checkpoints.",
-		Labels: []Label{{"queue", "changes (paths that the watcher told of), reports (for the manager)"}},
+		Labels: []Label{{"queue", "changes (paths from the watcher), reports (for the manager)"}},
 	}
 	attempts = Definition{
 		Name: "tidewaiter_attempts_total", Kind: Counter, Help: "Attempts that ended with a final report.",
@@ -133,7 +133,7 @@ var (
 	}
 	refusedReports = Definition{
 		Name: "tidewaiter_refused_reports_total", Kind: Counter, Labels: []Label{namespaceLabel},
-		Help: "Reports that the manager will never take, because they are too large or wrong, as the next checkpoint of their Feature has counted them. They stay in the trusted volume, and the watchdog goes on with the next one.",
+		Help: "Reports that the manager will never take, because they are too large or wrong. The next checkpoint of their Feature counts them. They stay in the trusted volume, and the watchdog continues with the next one.",
 	}
 	features = Definition{
 		Name: "tidewaiter_features", Kind: Gauge, Help: "Features by phase. Every replica reports the same value: use the maximum.",
@@ -141,7 +141,7 @@ var (
 	}
 	degraded = Definition{
 		Name: "tidewaiter_features_degraded", Kind: Gauge,
-		Help:   "Features whose watchdog works around a problem of its own, or is not heard of. Every replica reports the same value: use the maximum.",
+		Help:   "Features whose watchdog works around a problem of its own, or sends nothing. Every replica reports the same value: use the maximum.",
 		Labels: []Label{namespaceLabel, {"reason", "SupervisionDegraded, HeartbeatMissing"}},
 	}
 	inTrouble = Definition{

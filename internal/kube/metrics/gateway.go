@@ -12,17 +12,17 @@ import (
 )
 
 var (
-	backendLabel = Label{"backend", "its name in backends.yaml; empty for a call that was refused"}
+	backendLabel = Label{"backend", "its name in backends.yaml; empty for a refused call"}
 	modelLabel   = Label{"model", "its name in backends.yaml"}
 	listLabel    = Label{"list", "egress.git, egress.agent"}
 	ways         = "sent, received"
-	handedResult = "Recorded, PartlyRecorded (there was no room for all), Known (handed in again), Refused"
+	handedResult = "Recorded, PartlyRecorded (without room for all), Known (handed in again), Refused"
 )
 
 // Metrics of the gateway.
 var (
 	Connections = Definition{
-		Name: "tidewaiter_egress_connections_total", Kind: Counter, Help: "Connections that were asked for, by the list of the policy that decides.",
+		Name: "tidewaiter_egress_connections_total", Kind: Counter, Help: "Requested connections, by the list of the policy that decides.",
 		Labels: []Label{listLabel, {"reason", "Connected, or why not, as docs/tasks/allow-hosts.md lists it"}},
 	}
 	ConnectionBytes = Definition{
@@ -39,14 +39,14 @@ var (
 		Name: "tidewaiter_model_bytes_total", Kind: Counter, Help: "Bytes of model calls, to and from backends.", Labels: []Label{backendLabel, {"direction", ways}},
 	}
 	ModelTokens = Definition{
-		Name: "tidewaiter_model_tokens_total", Kind: Counter, Help: "Tokens of model calls, estimated where the backend has not counted them.",
-		Labels: []Label{backendLabel, modelLabel, {"kind", "input, cached (input that was in the provider's cache), cacheWrite (input that the provider put there), cacheWriteHour (for an hour), output"}},
+		Name: "tidewaiter_model_tokens_total", Kind: Counter, Help: "Tokens of model calls. If the backend has not counted them, the gateway estimates them.",
+		Labels: []Label{backendLabel, modelLabel, {"kind", "input, cached (input from the provider's cache), cacheWrite (input that the provider put there), cacheWriteHour (for an hour), output"}},
 	}
 	ModelCost = Definition{
 		Name: "tidewaiter_model_cost_total", Kind: Counter, Help: "Cost of model calls, in the currency of the configured prices.", Labels: []Label{backendLabel, modelLabel},
 	}
 	ModelEstimated = Definition{
-		Name: "tidewaiter_model_calls_estimated_total", Kind: Counter, Help: "Model calls whose tokens the backend has not counted in full, so that they were charged by an estimate.",
+		Name: "tidewaiter_model_calls_estimated_total", Kind: Counter, Help: "Model calls whose tokens the backend has not counted in full, so that the gateway charged an estimate.",
 		Labels: []Label{backendLabel, modelLabel},
 	}
 	ModelUnpriced = Definition{
@@ -55,24 +55,24 @@ var (
 	}
 	AnswersChecked = Definition{
 		Name: "tidewaiter_answers_checked_total", Kind: Counter, Help: "Answers that Output templates apply to.",
-		Labels: []Label{backendLabel, modelLabel, {"outcome", "Accepted, Changed (corrected or formatted), Retried (asked for again), Rejected, Reported (breaks a rule where policies audit, and passes as it came)"}},
+		Labels: []Label{backendLabel, modelLabel, {"outcome", "Accepted, Changed (corrected or formatted), Retried (the gateway asked again), Rejected, Reported (breaks a rule under an auditing policy, and passes as it came)"}},
 	}
 	ChangesRecorded = Definition{
 		Name: "tidewaiter_checkpoint_changes_total", Kind: Counter, Help: "Diffs and file events that watchdogs handed in for the ledger.", Labels: []Label{{"result", handedResult}},
 	}
 	SteeringRecorded = Definition{
-		Name: "tidewaiter_steering_records_total", Kind: Counter, Help: "Records of what was done about agents in trouble that watchdogs handed in for the ledger.",
+		Name: "tidewaiter_steering_records_total", Kind: Counter, Help: "Records about agents in trouble, and what watchdogs did, that watchdogs handed in for the ledger.",
 		Labels: []Label{{"result", handedResult}},
 	}
 	SteeringSteps = Definition{
-		Name: "tidewaiter_steering_steps_total", Kind: Counter, Help: "What was done about agents in trouble, counted once when it is recorded.",
+		Name: "tidewaiter_steering_steps_total", Kind: Counter, Help: "Steps that watchdogs took about agents in trouble. The gateway counts a step once, when it records it.",
 		Labels: []Label{
 			{"anomaly", strings.Join(v1alpha1.AnomalyConditions(), ", ") + ", Other"},
 			{"rung", "a step of anomalies.ladder, or Over for the end of an anomaly"},
 		},
 	}
 	LedgerDropped = Definition{
-		Name: "tidewaiter_ledger_dropped_total", Kind: Counter, Help: "What the ledger dropped because it was nearly full, of the Features that had the most of it.",
+		Name: "tidewaiter_ledger_dropped_total", Kind: Counter, Help: "What the ledger dropped because it was nearly full, from the Features that had the most in it.",
 		Labels: []Label{namespaceLabel, {"what", "answers of calls, or calls with all but what they count in budgets"}},
 	}
 	FirstByteSeconds = Definition{
@@ -80,7 +80,7 @@ var (
 		Buckets: prometheus.ExponentialBuckets(0.05, 2, 12), Labels: []Label{backendLabel},
 	}
 	BackendReady = Definition{
-		Name: "tidewaiter_backend_ready", Kind: Gauge, Help: "1 for each backend of the configuration in use, 0 where its key is missing.", Labels: []Label{backendLabel},
+		Name: "tidewaiter_backend_ready", Kind: Gauge, Help: "1 for each backend of the configuration in use, 0 if its key is missing.", Labels: []Label{backendLabel},
 	}
 	BackendAvoided = Definition{
 		Name: "tidewaiter_backend_avoided", Kind: Gauge,

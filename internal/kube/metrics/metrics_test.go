@@ -64,43 +64,43 @@ func TestCheckpointsAreCounted(t *testing.T) {
 	}
 	r.Observe("shop", stored, now)
 	wantMetrics(t, registry, `
-# HELP tidewaiter_checkpoint_failures_total Checkpoints that could not be captured or checked. The next one does their work.
+# HELP tidewaiter_checkpoint_failures_total Checkpoints that the watchdog could not capture or check. The next one does their work.
 # TYPE tidewaiter_checkpoint_failures_total counter
 tidewaiter_checkpoint_failures_total{namespace="shop",reason="VolumeFull",trigger="Interval"} 2
 tidewaiter_checkpoint_failures_total{namespace="shop",reason="other",trigger="Final"} 1
-# HELP tidewaiter_checkpoints_total Checkpoints that were recorded.
+# HELP tidewaiter_checkpoints_total Recorded checkpoints.
 # TYPE tidewaiter_checkpoints_total counter
 tidewaiter_checkpoints_total{action="Held",namespace="shop",trigger="Interval",verdict="Invalid"} 1
 tidewaiter_checkpoints_total{action="Held",namespace="shop",trigger="Interval",verdict="Unsettled"} 1
 tidewaiter_checkpoints_total{action="Promoted",namespace="shop",trigger="Interval",verdict="Valid"} 2
-# HELP tidewaiter_rollbacks_total Times that a workspace went back, or a part of it.
+# HELP tidewaiter_rollbacks_total Number of times that a workspace, or a part of it, went back.
 # TYPE tidewaiter_rollbacks_total counter
 tidewaiter_rollbacks_total{cause="Violation",namespace="shop"} 1
-# HELP tidewaiter_violations_total Violations in recorded checkpoints, of each the eight worst.
+# HELP tidewaiter_violations_total Violations in recorded checkpoints, the eight worst of each.
 # TYPE tidewaiter_violations_total counter
 tidewaiter_violations_total{rule="forbidden-areas",severity="Error"} 1
 tidewaiter_violations_total{rule="other",severity="Error"} 1
 tidewaiter_violations_total{rule="other",severity="other"} 1
-# HELP tidewaiter_holds_total How checkpoints held the workspace still, and whether they could.
+# HELP tidewaiter_holds_total Checkpoints by how they held the workspace still, and whether they could.
 # TYPE tidewaiter_holds_total counter
 tidewaiter_holds_total{frozen="false",settled="false"} 1
 tidewaiter_holds_total{frozen="false",settled="true"} 2
 tidewaiter_holds_total{frozen="true",settled="true"} 1
-# HELP tidewaiter_captured_files_total Files in captured workspaces: those that were read, and those that were known from before.
+# HELP tidewaiter_captured_files_total Files in captured workspaces: files that the watchdog read, and files that it knew from before.
 # TYPE tidewaiter_captured_files_total counter
 tidewaiter_captured_files_total{source="known"} 372
 tidewaiter_captured_files_total{source="read"} 28
-# HELP tidewaiter_judged_files_total Changed files that were judged: those that had to be looked at, and those that were known from the judgement before.
+# HELP tidewaiter_judged_files_total Changed files that the watchdog checked: files that it looked at, and files that it knew from the check before.
 # TYPE tidewaiter_judged_files_total counter
 tidewaiter_judged_files_total{source="known"} 12
 tidewaiter_judged_files_total{source="read"} 4
 # HELP tidewaiter_slow_checkpoint_streaks_total Number of times that three checkpoints of one Feature in a row took more than 2 seconds each.
 # TYPE tidewaiter_slow_checkpoint_streaks_total counter
 tidewaiter_slow_checkpoint_streaks_total 1
-# HELP tidewaiter_refused_reports_total Reports that the manager will never take, because they are too large or wrong, as the next checkpoint of their Feature has counted them. They stay in the trusted volume, and the watchdog goes on with the next one.
+# HELP tidewaiter_refused_reports_total Reports that the manager will never take, because they are too large or wrong. The next checkpoint of their Feature counts them. They stay in the trusted volume, and the watchdog continues with the next one.
 # TYPE tidewaiter_refused_reports_total counter
 tidewaiter_refused_reports_total{namespace="shop"} 8
-# HELP tidewaiter_freeze_seconds How long agents were frozen, for those checkpoints that froze them.
+# HELP tidewaiter_freeze_seconds How long freezes of agents took, for checkpoints that froze the agent, in seconds.
 # TYPE tidewaiter_freeze_seconds histogram
 tidewaiter_freeze_seconds_bucket{le="0.001"} 0
 tidewaiter_freeze_seconds_bucket{le="0.0025"} 0
@@ -129,7 +129,7 @@ tidewaiter_watchdog_open_descriptors_bucket{le="1024"} 4
 tidewaiter_watchdog_open_descriptors_bucket{le="+Inf"} 4
 tidewaiter_watchdog_open_descriptors_sum 120
 tidewaiter_watchdog_open_descriptors_count 4
-# HELP tidewaiter_event_delay_seconds Longest time from a change in a workspace until its watchdog knew of the path, of each checkpoint since the one before. It is measured by the ctime of files.
+# HELP tidewaiter_event_delay_seconds Longest time from a change in a workspace until its watchdog knew of the path, in seconds, for each checkpoint since the one before. The watchdog measures it by the ctime of files.
 # TYPE tidewaiter_event_delay_seconds histogram
 tidewaiter_event_delay_seconds_bucket{le="0.005"} 0
 tidewaiter_event_delay_seconds_bucket{le="0.01"} 0
@@ -207,7 +207,7 @@ func TestFeaturesAreCounted(t *testing.T) {
 tidewaiter_features{namespace="a",phase="Running"} 3
 tidewaiter_features{namespace="b",phase="Pending"} 1
 tidewaiter_features{namespace="b",phase="Running"} 1
-# HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or is not heard of. Every replica reports the same value: use the maximum.
+# HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or sends nothing. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features_degraded gauge
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded"} 1
 tidewaiter_features_degraded{namespace="b",reason="HeartbeatMissing"} 1
