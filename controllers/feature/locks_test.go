@@ -69,7 +69,7 @@ func TestTwoFeaturesContendForALock(t *testing.T) {
 		t.Errorf("who waits holds %v and looks again after %s", f.Status.Locks, r.results["second"].RequeueAfter)
 	}
 	r.wantJobs("twf-first-1")
-	if m := r.wantCondition("second", v1alpha1.ConditionLocksHeld, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLock); m != "The lock of contract openapi is held by Feature first." {
+	if m := r.wantCondition("second", v1alpha1.ConditionLocksHeld, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLock); m != "The lock of contract openapi belongs to Feature first." {
 		t.Errorf("the message is %q", m)
 	}
 	r.feature("third", wants("web"))
@@ -124,7 +124,7 @@ func TestALockIsOneForAllProjects(t *testing.T) {
 	other.feature("second", wants("db"))
 	other.settle("second")
 	m := other.wantCondition("second", v1alpha1.ConditionLocksHeld, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLock)
-	if m != "The lock of contract db is held by a Feature of another project." {
+	if m != "The lock of contract db belongs to a Feature of another project." {
 		t.Errorf("the message is %q", m)
 	}
 	r.must(r.user.Delete(r.Context(), r.get("first")), "delete the holder")
@@ -199,7 +199,7 @@ func TestAnExpiredLeaseIsReclaimed(t *testing.T) {
 	r.must(r.reconcile("second"), "reconcile")
 	r.wantLocks("db second")
 	m := r.wantCondition("second", v1alpha1.ConditionLocksHeld, metav1.ConditionTrue, v1alpha1.ReasonLockReclaimed)
-	if want := "Held: db. The lease of db had expired and was reclaimed from Feature first. No policy names paths of db: name them under contracts."; m != want {
+	if want := "Held: db. The lease of db had expired, and the Feature reclaimed it from Feature first. No policy names paths of db: name them under contracts."; m != want {
 		t.Errorf("the message is %q, want %q", m, want)
 	}
 	r.settle("first", "second")

@@ -80,8 +80,8 @@ func (o *Outages) Sync(ctx context.Context) error {
 		if _, told := o.open[out.Backend]; told {
 			continue
 		}
-		if err := o.tell(ctx, out, corev1.EventTypeWarning, v1alpha1.ReasonProviderUnavailable, "The backend %s is out for all Features since %s. No agent is to blame, and nothing is done about agents that wait for it. "+
-			"Calls are tried again, and go to its fallbacks meanwhile: see the provider's status page, or add a fallback.", out.Backend, out.Since.UTC().Format(time.RFC3339)); err != nil {
+		if err := o.tell(ctx, out, corev1.EventTypeWarning, v1alpha1.ReasonProviderUnavailable, "The backend %s is out for all Features since %s. No agent is to blame, and Tidewaiter takes no measure against agents that wait for it. "+
+			"The gateway tries calls again, and sends them to the backend's fallbacks meanwhile: see the provider's status page, or add a fallback.", out.Backend, out.Since.UTC().Format(time.RFC3339)); err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -85,7 +85,7 @@ func TestAProviderThatStallsEverybody(t *testing.T) {
 	look(leader)
 	look(leader)
 	look(outages()) // a second leader
-	report(applyv1alpha1.Anomaly().WithType(v1alpha1.ConditionAgentStalled).WithMessage("12 calls of a model in a row were in vain").WithCause(protocol.CauseProvider))
+	report(applyv1alpha1.Anomaly().WithType(v1alpha1.ConditionAgentStalled).WithMessage("12 model calls in a row were in vain").WithCause(protocol.CauseProvider))
 	want("it is out", "Warning ProviderUnavailable")
 	for _, name := range names {
 		r.wantCondition(name, v1alpha1.ConditionAgentStalled, metav1.ConditionTrue, v1alpha1.ReasonProviderUnavailable)

@@ -87,18 +87,18 @@ func (s *scope) checkBounds() {
 			allowed = strings.Join(e.AllowedRoles, ", ")
 		}
 		s.refuse(v1alpha1.ReasonRoleNotAllowed, true, "spec.agent.role is %q, and the policy (agents.allowedRoles in %s) allows %s. "+
-			"Create the Feature again with a role that is allowed, or ask for a change of the policy.", role, e.Origins["agents.allowedRoles"], allowed)
+			"Create the Feature again with an allowed role, or ask for a change of the policy.", role, e.Origins["agents.allowedRoles"], allowed)
 	}
 	if fault := bounds.Check(features.Use(f), e); fault != nil {
 		s.refuse(fault.Reason, true, "%s", fault.Message)
 	}
 	if why := besideGateway(f, e); why != "" {
-		s.refuse(v1alpha1.ReasonModelProviderNotAllowed, true, "%s, and the policy (egress.modelProviders, Deny unless a SupervisorPolicy says Allow) has agents ask models through "+
-			"the gateway alone, which holds the keys and the budgets.", why)
+		s.refuse(v1alpha1.ReasonModelProviderNotAllowed, true, "%s. The policy has agents ask models only through the gateway, which holds the keys and the budgets "+
+			"(egress.modelProviders, Deny unless a SupervisorPolicy says Allow).", why)
 	}
 	if features.Ephemeral(f) && e.Approval == policy.ApprovalRequired {
 		s.refuse(v1alpha1.ReasonVolumesRequired, true, "The policy requires an approval (delivery.approval in %s), and with spec.workspace.ephemeral the work "+
-			"would be gone before a person can look at it. Create the Feature again without spec.workspace.ephemeral.", e.Origins["delivery.approval"])
+			"would be gone before an approver can look at it. Create the Feature again without spec.workspace.ephemeral.", e.Origins["delivery.approval"])
 	}
 }
 
@@ -198,7 +198,7 @@ func (r resolver) system(ctx context.Context, s *scope) error {
 	case err != nil:
 		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: " + err.Error() + "."}
 	case len(r.bundle.Bundle()) == 0:
-		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: its certificate authority is being created."}
+		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: it is creating its certificate authority."}
 	default:
 		s.intake, s.gateway = intake, gateway
 	}

@@ -121,14 +121,14 @@ func own[T any, P interface {
 	err = r.live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, is)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, false, flow.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier Feature of this name was just deleted", kind, name)
+		return nil, false, flow.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "Kubernetes has just deleted %s %s of an earlier Feature of this name", kind, name)
 	case err != nil:
 		return nil, false, fmt.Errorf("read %s %s: %w", kind, name, err)
 	case !metav1.IsControlledBy(is, s.feature) && is.GetDeletionTimestamp() == nil && !ownedByFormer(is, s.feature):
 		return nil, false, flow.Stallf(v1alpha1.ReasonNameCollision,
 			"%s %s exists and does not belong to this Feature: remove it, or create the Feature under another name", kind, name)
 	case !metav1.IsControlledBy(is, s.feature) || is.GetDeletionTimestamp() != nil:
-		return nil, false, flow.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier Feature of this name is being deleted", kind, name)
+		return nil, false, flow.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "Kubernetes is deleting %s %s of an earlier Feature of this name", kind, name)
 	}
 	return is, false, nil
 }
@@ -144,7 +144,7 @@ func ownedByFormer(o client.Object, f *v1alpha1.Feature) bool {
 func refusal(kind, name string, err error) error {
 	status := apierrors.APIStatus(nil)
 	if (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status) {
-		return flow.Waitf(v1alpha1.ReasonObjectRejected, rejectedPause, "%s %s is refused: %s", kind, name, status.Status().Message)
+		return flow.Waitf(v1alpha1.ReasonObjectRejected, rejectedPause, "The API server refused %s %s: %s", kind, name, status.Status().Message)
 	}
 	return fmt.Errorf("write %s %s: %w", kind, name, err)
 }

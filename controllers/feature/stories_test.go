@@ -178,7 +178,7 @@ func TestAModelThatComesLate(t *testing.T) {
 			run.WithConnected(false).WithConnectionTransitionTime(metav1.NewTime(r.clock.Now())).
 				WithReport(applyv1alpha1.RunReport().WithWorkspaceReady(true).WithHead(head)).
 				WithFinal(applyv1alpha1.FinalReport().WithEpoch(attempt).WithOutcome(protocol.OutcomeAgentFailed).
-					WithReason(protocol.ReasonProviderUnavailable).WithMessage("Its last call of a model failed.").WithHead(head).
+					WithReason(protocol.ReasonProviderUnavailable).WithMessage("Its last model call failed.").WithHead(head).
 					WithFailure(applyv1alpha1.CallFailure().WithClass(protocol.FailurePolicy).WithCause("ModelNotAvailable").WithCalls(2)))
 		})
 		r.endPod("login")

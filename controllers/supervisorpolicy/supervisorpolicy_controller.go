@@ -116,7 +116,7 @@ func (r *Reconciler) close(s *scope, err error) flow.Close {
 func setValid(w conditions.Writer, s *scope) {
 	if s.problem != nil {
 		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, v1alpha1.ReasonInvalid,
-			"The policy is invalid, and Features that it applies to do not start until it is fixed: "+strings.ReplaceAll(s.problem.Error(), "\n", "; ")+".")
+			"The policy is invalid, and Features that it applies to do not start until you fix it: "+strings.ReplaceAll(s.problem.Error(), "\n", "; ")+".")
 		return
 	}
 	if names := notActedOn(s.policy); len(names) > 0 {
@@ -124,7 +124,7 @@ func setValid(w conditions.Writer, s *scope) {
 			"This version does not act on: "+strings.Join(names, ", ")+".")
 		return
 	}
-	w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "Every rule can be used.")
+	w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "Every rule is valid.")
 }
 
 // notActedOn names the rules in use that this version accepts but does not act on, sorted.

@@ -63,7 +63,7 @@ func TestStatus(t *testing.T) {
 		"for-a-project":  {namespace: kubetest.SystemNamespace, spec: v1alpha1.SupervisorPolicySpec{NamespaceSelector: inOther}, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 1},
 		"not-of-the-system": {
 			namespace: project, spec: v1alpha1.SupervisorPolicySpec{NamespaceSelector: inOther}, wantStatus: metav1.ConditionFalse, wantReason: v1alpha1.ReasonInvalid,
-			wantInTheMsg: "spec.namespaceSelector: a policy of a project applies to that project alone",
+			wantInTheMsg: "spec.namespaceSelector: a policy of a project applies only to that project",
 		},
 		"broken-pattern": {
 			namespace: project, wantStatus: metav1.ConditionFalse, wantReason: v1alpha1.ReasonInvalid, wantInTheMsg: "spec.overrides.paths.protected", wantFeatures: 2,

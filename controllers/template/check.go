@@ -23,14 +23,14 @@ func problemOf(spec v1alpha1.TemplateSpec, text string) string {
 		check = compose.Check
 	}
 	if err := check(text); err != nil {
-		return "The text cannot be used: " + err.Error() + "."
+		return "Tidewaiter cannot use the text: " + err.Error() + "."
 	}
 	if n := strings.Count(text, answers.Placeholder); spec.Direction == v1alpha1.DirectionOutput && n > 1 {
 		return fmt.Sprintf("The text has %s %d times: an Output template may hold it once.", answers.Placeholder, n)
 	}
 	checks, _ := templates.Checks(spec.AnswerChecks)
 	if err := checks.Check(); err != nil {
-		return "The checks cannot be used: " + err.Error() + "."
+		return "Tidewaiter cannot use the checks: " + err.Error() + "."
 	}
 	return ""
 }

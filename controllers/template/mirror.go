@@ -60,7 +60,7 @@ func (m *Mirror) Start(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
-			m.Logger.Error(err, "Cannot read the ConfigMaps that are labelled as templates; trying again")
+			m.Logger.Error(err, "Cannot read the ConfigMaps with the label of templates; trying again")
 		}
 		select {
 		case <-ctx.Done():

@@ -119,7 +119,7 @@ func TestTheLastGoodContentStays(t *testing.T) {
 	broken := reconciled(t, manager, key)
 	valid := meta.FindStatusCondition(broken.Status.Conditions, v1alpha1.ConditionValid)
 	if in := broken.Status.InForce; in == nil || in.Text != "Be kind." || broken.Status.Hash == "" || valid.Status != metav1.ConditionFalse ||
-		!strings.Contains(valid.Message, "holds the marker") || !strings.HasSuffix(valid.Message, "Until then the content of status.inForce is used.") {
+		!strings.Contains(valid.Message, "holds the marker") || !strings.HasSuffix(valid.Message, "Until then Tidewaiter uses the content of status.inForce.") {
 		t.Errorf("in force is %+v, condition %+v", broken.Status.InForce, valid)
 	}
 	// What was never good is not used.
@@ -128,7 +128,7 @@ func TestTheLastGoodContentStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := reconciled(t, manager, client.ObjectKeyFromObject(never))
-	if valid := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionValid); got.Status.InForce != nil || !strings.HasSuffix(valid.Message, "It is not used until then.") {
+	if valid := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionValid); got.Status.InForce != nil || !strings.HasSuffix(valid.Message, "Tidewaiter does not use it until then.") {
 		t.Errorf("in force is %+v, condition %+v", got.Status.InForce, valid)
 	}
 }

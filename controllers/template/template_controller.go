@@ -166,15 +166,15 @@ func setValid(w conditions.Writer, s *scope, status *v1alpha1.TemplateStatus) {
 	content := &v1alpha1.TemplateContent{Direction: s.template.Spec.Direction, Order: s.template.Spec.Order, Text: s.text, AnswerChecks: s.template.Spec.AnswerChecks}
 	switch {
 	case s.reason != "" && status.InForce == nil:
-		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" It is not used until then.")
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" Tidewaiter does not use it until then.")
 	case s.reason != "":
-		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" Until then the content of status.inForce is used.")
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" Until then Tidewaiter uses the content of status.inForce.")
 	case s.template.Spec.Direction == v1alpha1.DirectionOutput:
 		status.InForce, status.Hash = content, hashOf(s.template.Spec, s.text)
 		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template checks and formats the final answers of agents, from their next task on.")
 	default:
 		status.InForce, status.Hash = content, hashOf(s.template.Spec, s.text)
-		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template is put before the prompts of agents, from their next task on.")
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The gateway puts the template before the prompts of agents, from their next task on.")
 	}
 }
 

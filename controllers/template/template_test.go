@@ -74,7 +74,7 @@ func TestStatus(t *testing.T) {
 		"schema":        {spec: withSchema(t, `{"type": "object"}`)},
 		"recursion":     {spec: withSchema(t, `{"items": {"$ref": "#/items"}}`), wantReason: v1alpha1.ReasonInvalid, wantInMsg: "leads back to itself"},
 		"checks":        {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, AnswerChecks: v1alpha1.AnswerChecks{RequiredPatterns: []string{"(?m)^Risk"}, ForbiddenPhrases: []string{"TODO"}}}},
-		"no-pattern":    {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, AnswerChecks: v1alpha1.AnswerChecks{RequiredPatterns: []string{"("}}}, wantReason: v1alpha1.ReasonInvalid, wantInMsg: `the pattern "(" cannot be used`},
+		"no-pattern":    {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, AnswerChecks: v1alpha1.AnswerChecks{RequiredPatterns: []string{"("}}}, wantReason: v1alpha1.ReasonInvalid, wantInMsg: `the pattern "(" is invalid`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestAgentThatIsNotSteered(t *testing.T) {
   while: cat web/missing.html`)
 			f := p.phase("page", v1alpha1.PhaseBlocked, v1alpha1.ReasonAnomalyPersists)
 			ready := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
-			if ready == nil || !strings.Contains(ready.Message, "everything that the policy's anomalies.ladder allows was tried") || !strings.Contains(ready.Message, "the same call of") {
+			if ready == nil || !strings.Contains(ready.Message, "the watchdog has tried everything that the policy's anomalies.ladder allows") || !strings.Contains(ready.Message, "the same call of") {
 				t.Errorf("people are told: %+v", ready)
 			}
 			if f.Status.Attempt != 1 {
@@ -85,8 +85,8 @@ func TestAgentThatIsNotSteered(t *testing.T) {
 			}
 			all := strings.Join(p.bodies(about), "\n")
 			for _, want := range []string{
-				"left out of the conversation here", "This turn has no tools", "your last turn had no tools, and your run ended with it", "Your work was held here", "The workspace has gone back to the last valid checkpoint",
-				"An agent that worked on this task before you was ended",
+				"left out of the conversation here", "This turn has no tools", "your last turn had no tools, and your run ended with it", "The supervisor held your work here", "The workspace has gone back to the last valid checkpoint",
+				"The supervisor ended an agent that worked on this task before you",
 			} {
 				if !strings.Contains(all, want) {
 					t.Errorf("the model has not heard %q", want)
@@ -132,7 +132,7 @@ func TestHeldAgentIsLetGo(t *testing.T) {
 	session(t, p, "claude-code", about, `turns:
 - text: I begin.
   run: mkdir -p web && echo one > web/one.html
-- until: Your work was held here
+- until: The supervisor held your work here
   while: cat web/missing.html
   text: I do something else.
   run: echo two > web/two.html
@@ -140,7 +140,7 @@ func TestHeldAgentIsLetGo(t *testing.T) {
 	f := p.phase("page", v1alpha1.PhaseBlocked, v1alpha1.ReasonAgentHeld)
 	p.until("page", "the condition of an agent whose call is held", func(f *v1alpha1.Feature) bool {
 		c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionAgentLooping)
-		return c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "its next call is held")
+		return c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "the watchdog holds its next call")
 	})
 	before := len(p.bodies(about))
 	p.killWatchdog(f.Status.Job.PodName)
@@ -158,7 +158,7 @@ func TestHeldAgentIsLetGo(t *testing.T) {
 	}
 	said, last := strings.Count(all[before-1], "[SUPERVISOR]"), all[len(all)-1]
 	// It has ended with a turn without tools before, and was told that it goes on.
-	if held, now := strings.Count(last, "Your work was held here so that"), strings.Count(last, "[SUPERVISOR]"); held != 1 || now != said+1 {
+	if held, now := strings.Count(last, "The supervisor held your work here so that"), strings.Count(last, "[SUPERVISOR]"); held != 1 || now != said+1 {
 		t.Errorf("the model was told %d times before it was held, and %d times in all; %d times that it was held", said, now, held)
 	}
 }

@@ -60,7 +60,7 @@ func TestLocks(t *testing.T) {
 	p.condition("first", v1alpha1.ConditionLocksHeld, v1alpha1.ReasonLocksHeld)
 	p.feature("second", "echo 'info: second' >> api/openapi.yaml", openapi)
 	f := p.phase("second", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForLock)
-	if m := cluster.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi is held by Feature first") {
+	if m := cluster.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi belongs to Feature first") {
 		t.Errorf("the message is %q", m)
 	}
 	if got := p.locks(); !slices.Equal(got, []string{"openapi first"}) {
@@ -115,11 +115,11 @@ func TestAnAbandonedLockIsReclaimed(t *testing.T) {
 		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"api/**"}, Contracts: []string{"openapi"}}
 	})
 	f := p.phase("heir", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForLock)
-	if m := cluster.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi is held by Feature ghost") {
+	if m := cluster.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi belongs to Feature ghost") {
 		t.Errorf("the message is %q", m)
 	}
 	m := p.condition("heir", v1alpha1.ConditionLocksHeld, v1alpha1.ReasonLockReclaimed)
-	if !strings.Contains(m, "The lease of openapi had expired and was reclaimed from Feature ghost.") {
+	if !strings.Contains(m, "The lease of openapi had expired, and the Feature reclaimed it from Feature ghost.") {
 		t.Errorf("the message is %q", m)
 	}
 	if got := p.locks(); !slices.Equal(got, []string{"openapi heir"}) {

@@ -40,7 +40,7 @@ func TestLoopingAgentIsSteered(t *testing.T) {
 - text: It is written.`)
 			f := p.until("page", "the condition AgentLooping", func(f *v1alpha1.Feature) bool {
 				c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionAgentLooping)
-				return c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "the model was told")
+				return c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "the watchdog told the model")
 			})
 			if f.Status.Run.Turn < 4 || len(f.Status.Run.Anomalies) == 0 || f.Status.Run.Report.Activity.Iterations < 3 {
 				t.Errorf("%+v, %+v", f.Status.Run.Anomalies, f.Status.Run.Report)

@@ -42,7 +42,7 @@ func TestAgentsHear(t *testing.T) {
   run: rm web/legacy/page.html
 - text: It is fixed.`,
 			request: checkpointNow("now"), invalid: true,
-			want: []string{`web/legacy/page.html\", rule forbidden-areas: `, "Nothing was put back. Fix this now"},
+			want: []string{`web/legacy/page.html\", rule forbidden-areas: `, "All files are as you wrote them. Fix this now"},
 		},
 		"putback": {
 			script: `turns:
@@ -83,7 +83,7 @@ func TestAgentsHear(t *testing.T) {
 			script: `turns:
 - text: I write a page.
   run: ` + good + `
-- until: "A person has put files of the workspace back."
+- until: "A user has put files of the workspace back."
   text: I write another one.
   run: mkdir -p web && echo good > web/other.html
 - text: It is written.`,
@@ -123,7 +123,7 @@ func TestAgentsHear(t *testing.T) {
 					p.wantAcknowledged("page-1")
 				}
 				body := said(p, about)
-				for _, part := range append(tc.want, "Where you may write.") {
+				for _, part := range append(tc.want, "You may write within these bounds.") {
 					// Before a checkpoint finds a path, a warning may name it, too.
 					if n := strings.Count(body, part); n != 1 && (n == 0 || !strings.Contains(part, "forbidden-areas")) {
 						t.Errorf("the last request has %q %d times: %.4000s", part, n, body)

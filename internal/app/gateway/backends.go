@@ -119,7 +119,7 @@ func (b *backends) Start(ctx context.Context) error {
 func (b *backends) load(ctx context.Context) {
 	text, keys, err := b.read(ctx)
 	if err != nil {
-		b.log.ErrorContext(ctx, "Backends cannot be read; the last good configuration stays", "error", err.Error())
+		b.log.ErrorContext(ctx, "Cannot read the backends; the last good configuration stays", "error", err.Error())
 		b.seen = [sha256.Size]byte{} // what was seen before may come back
 		b.refuse(err)
 		return
@@ -136,7 +136,7 @@ func (b *backends) load(ctx context.Context) {
 	}
 	if err != nil {
 		b.refuse(err)
-		b.log.ErrorContext(ctx, "The configuration of backends cannot be used; the last good one stays", "configMap", protocol.BackendsConfigMap, "error", err.Error())
+		b.log.ErrorContext(ctx, "Cannot use the configuration of backends; the last good one stays", "configMap", protocol.BackendsConfigMap, "error", err.Error())
 		return
 	}
 	if old := b.table.Swap(table); old != nil {
@@ -147,7 +147,7 @@ func (b *backends) load(ctx context.Context) {
 	b.says(b.inForce)
 	b.log.InfoContext(ctx, "Backends", "ready", table.Ready())
 	if list := config.Windowless(); len(list) > 0 {
-		b.log.InfoContext(ctx, "Models have no contextWindow and are not well known: the condition ContextPressure is not seen with them", "models", list)
+		b.log.InfoContext(ctx, "Models have no contextWindow and are not well known: the watchdog cannot report the condition ContextPressure for them", "models", list)
 	}
 	if list := config.Unpriced(); len(list) > 0 {
 		b.log.InfoContext(ctx, "Models have no prices: their calls count as free, and a Feature whose budget limits the cost cannot ask them", "models", list)
@@ -176,7 +176,7 @@ func (b *backends) read(ctx context.Context) (text string, keys map[string]strin
 	for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
 		key := bytes.TrimSpace(secret.Data[name])
 		if len(key) > maxKey {
-			return "", nil, fmt.Errorf("the entry %s of Secret %s has %d bytes, %d are the most", name, protocol.KeysSecret, len(key), maxKey)
+			return "", nil, fmt.Errorf("the entry %s of Secret %s has %d bytes, and the limit is %d", name, protocol.KeysSecret, len(key), maxKey)
 		}
 		keys[name] = string(key)
 	}

@@ -98,12 +98,12 @@ func TestBackends(t *testing.T) {
 		}, map[string]bool{"main": true}, false, "models=[main/small]"},
 		{"a key that is too long", func() {
 			keep(t, map[string]string{"main": "secret-of-main" + strings.Repeat("x", maxKey)})
-		}, broken, false, "are the most"},
+		}, broken, false, "and the limit is"},
 		{"the one before once more", func() { keep(t, map[string]string{"main": "secret-of-main\n"}) }, map[string]bool{"main": true}, false, "Backends"},
 		{"too long again", func() {
 			keep(t, map[string]string{"main": "secret-of-main" + strings.Repeat("x", maxKey)})
-		}, broken, false, "are the most"},
-		{"none again", func() { configure(t, "") }, broken, false, "are the most"},
+		}, broken, false, "and the limit is"},
+		{"none again", func() { configure(t, "") }, broken, false, "and the limit is"},
 		{"no key", func() { keep(t, nil) }, map[string]bool{}, false, "Backends"},
 	} {
 		log.Reset()

@@ -68,13 +68,13 @@ func (b *budgets) of(ctx context.Context, p pod, effective func(context.Context)
 	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, rate: coremodels.RateOf(e), keep: e.LedgerRetention, suspendedBy: e.SuspendedBy, at: b.now(), err: err}
 	switch {
 	case err != nil && known && was.err == nil:
-		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the policies of a Feature cannot be used", "feature", p.name(), "error", err.Error())
+		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the gateway cannot use the policies of a Feature", "feature", p.name(), "error", err.Error())
 		a.budgets, a.warnAtPercent, a.rate, a.keep, a.err = was.budgets, was.warnAtPercent, was.rate, was.keep, nil
 		if !errors.Is(err, supervisorpolicy.ErrUnusable) { // they cannot be read at the moment, and nothing is known of what they say now
 			a.suspendedBy = was.suspendedBy
 		}
 	case errors.Is(err, supervisorpolicy.ErrUnusable):
-		a.err = &coremodels.Refusal{Message: fmt.Sprintf("the policies of the Feature cannot be used, and their budgets are not known: %v", err)}
+		a.err = &coremodels.Refusal{Message: fmt.Sprintf("the gateway cannot use the policies of the Feature, and does not know their budgets: %v", err)}
 	}
 	b.known.Add(p.feature.UID, a)
 	return a, a.err

@@ -107,7 +107,7 @@ func (c *changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.observe(r.URL.Path, resultRefused)
 	c.log.WarnContext(ctx, "Did not record what a watchdog handed in for the ledger", "feature", p.name(), "path", r.URL.Path, "status", status, "error", err.Error())
-	http.Error(w, "tidewaiter: it is not recorded; the gateway's log says why", status)
+	http.Error(w, "tidewaiter: the gateway did not record it; its log says why", status)
 }
 
 // Results of recording, for metrics.

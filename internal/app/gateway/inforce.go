@@ -104,7 +104,7 @@ func (a *announcer) write(ctx context.Context, in models.InForce) error {
 		text, err = json.Marshal(in)
 	}
 	if err == nil && len(text) > maxInForce {
-		in.Problem = fmt.Sprintf("names of backends and models have %d bytes, and managers are told of %d at the most: list fewer models", len(text), maxInForce)
+		in.Problem = fmt.Sprintf("names of backends and models have %d bytes, and the gateway can tell managers at most %d: list fewer models", len(text), maxInForce)
 		in.Backends, in.Missing = nil, nil
 		text, err = json.Marshal(in)
 	}

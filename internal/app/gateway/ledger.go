@@ -28,7 +28,7 @@ const (
 )
 
 // errNotOpen is what is said while there is no ledger.
-var errNotOpen = errors.New("the ledger could not be opened yet; the gateway's log says why")
+var errNotOpen = errors.New("the gateway has not opened the ledger yet; its log says why")
 
 // recorder is the ledger of this process, which may come later than the process.
 type recorder struct {
@@ -66,7 +66,7 @@ func (r *recorder) Start(ctx context.Context) error {
 		pause := openAgain
 		switch {
 		case !taken:
-			r.log.ErrorContext(ctx, "Cannot open the ledger; trying again. Until then, model calls are refused where the policy requires a record", "error", err.Error())
+			r.log.ErrorContext(ctx, "Cannot open the ledger; trying again. Until then, the gateway refuses model calls for which the policy requires a record", "error", err.Error())
 		case !told:
 			r.log.WarnContext(ctx, "Not ready until the other process that has the ledger ends", "error", err.Error())
 		}

@@ -37,11 +37,11 @@ type Options struct {
 func (o *Options) Flags(flags *pflag.FlagSet) {
 	o.Options.Flags(flags)
 	flags.StringVar(&o.Replica, "replica", os.Getenv("POD_NAME"), "name of this gateway (default: environment POD_NAME)")
-	flags.StringVar(&o.ProxyAddress, "proxy-bind-address", ":8444", "where models and the CONNECT proxy are served, over TLS")
+	flags.StringVar(&o.ProxyAddress, "proxy-bind-address", ":8444", "address of the models and the CONNECT proxy, over TLS")
 	flags.StringVar(&o.LedgerAddress, "ledger-bind-address", fmt.Sprintf(":%d", protocol.LedgerPort), "where managers read the ledger, over TLS")
 	flags.StringVar(&o.Ledger, "ledger", "sqlite:///var/lib/tidewaiter/ledger.db", "URL of the ledger: sqlite:///PATH or postgres://…")
 	flags.StringVar(&o.LedgerFile, "ledger-file", "/etc/tidewaiter/ledger/url", "file with the URL of the ledger, for a URL with a password; if the file exists, it replaces --ledger")
-	flags.Int64Var(&o.LedgerSize, "ledger-size", 0, "how much the ledger may store, in bytes, before it drops the oldest of the Feature with the most; 0 is the volume of SQLite, and no bound for PostgreSQL")
-	flags.Int64Var(&o.MemoryLimit, "memory-limit", 0, "memory limit of the container in bytes: the process keeps below 3/4 of it, and model calls to 3/8; 0 is no limit, and what fits 512 MiB for model calls")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to clients that may get /metrics of the cluster; 0 is nowhere")
+	flags.Int64Var(&o.LedgerSize, "ledger-size", 0, "how many bytes the ledger may store before it drops the oldest of the largest Feature; 0 means SQLite's volume, and no bound for PostgreSQL")
+	flags.Int64Var(&o.MemoryLimit, "memory-limit", 0, "memory limit of the container in bytes. The process stays below 3/4 of it, and model calls below 3/8. 0 means no limit, and what fits 512 MiB for model calls")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "address of the metrics, over TLS, for clients that may get /metrics of the cluster; 0 means none")
 }

@@ -77,14 +77,14 @@ func (k *projectKeys) get(ctx context.Context, of projectKey) (string, error) {
 	case apierrors.IsNotFound(err):
 		return "", fmt.Errorf("the Secret %s of the policy's models does not exist: create it", at)
 	case err != nil:
-		return "", fmt.Errorf("the Secret %s cannot be read at the moment; try again: %w", at, err)
+		return "", fmt.Errorf("the gateway cannot read the Secret %s at the moment; try again: %w", at, err)
 	}
 	key := bytes.TrimSpace(s.Data[of.Key])
 	switch {
 	case len(key) == 0:
 		return "", fmt.Errorf("the Secret %s has no key %q: add it", at, of.Key)
 	case len(key) > maxKey:
-		return "", fmt.Errorf("the key %q of Secret %s has %d bytes, %d are the most", of.Key, at, len(key), maxKey)
+		return "", fmt.Errorf("the key %q of Secret %s has %d bytes, and the limit is %d", of.Key, at, len(key), maxKey)
 	}
 	return string(key), nil
 }

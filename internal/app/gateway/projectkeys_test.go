@@ -95,12 +95,12 @@ func TestAProjectBringsItsKey(t *testing.T) {
 	}
 	of := func(secret, key string) *v1alpha1.SecretKeyRef { return &v1alpha1.SecretKeyRef{Name: secret, Key: key} }
 	change(v1alpha1.ModelRef{Role: "primary", Backend: "main", Model: "large", SecretKeyRef: of("model-key", "long")})
-	until("are the most")
+	until("and the limit is")
 	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "another"}, StringData: map[string]string{"token": "of nobody"}})
 	change(v1alpha1.ModelRef{Role: "primary", Backend: "main", Model: "large", SecretKeyRef: of("another", "token")})
 	until("the gateway may not read the Secret " + project + "/another")
 	change(v1alpha1.ModelRef{Role: "primary", Backend: "plain", Model: "large", SecretKeyRef: of("model-key", "token")})
-	until("no key is sent there")
+	until("the gateway sends no key there")
 }
 
 // counting reads of the API server.

@@ -31,7 +31,7 @@ func (r retention) keep(ctx context.Context, l *ledger.Ledger) {
 	defer ticker.Stop()
 	for {
 		if err := r.round(ctx, l); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "Old records could not be removed from the ledger", "error", err.Error())
+			r.log.WarnContext(ctx, "Cannot remove old records from the ledger", "error", err.Error())
 		}
 		select {
 		case <-ctx.Done():

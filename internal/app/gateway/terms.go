@@ -131,7 +131,7 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 		ToolResults: effective.ToolResults,
 	}
 	if !effective.Supervision.Enabled {
-		a.log.InfoContext(ctx, "Supervision is off: nothing is put before what the agent sends, and no answer is checked", "feature", p.name(), "task", task)
+		a.log.InfoContext(ctx, "Supervision is off: the gateway adds no template to what the agent sends, and checks no answer", "feature", p.name(), "task", task)
 		return t, nil
 	}
 	layers, outputs, err := identity.Templates(ctx, a.objects, p.feature.Namespace, a.systemNamespace)

@@ -97,12 +97,12 @@ func (t *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ledger.ErrNotFound):
 		http.Error(w, "the ledger does not have it", http.StatusNotFound)
 	case err != nil:
-		t.log.ErrorContext(ctx, "The ledger cannot be read", "error", err.Error())
-		http.Error(w, "the ledger cannot be read at the moment; the gateway's log says why", http.StatusServiceUnavailable)
+		t.log.ErrorContext(ctx, "Cannot read the ledger", "error", err.Error())
+		http.Error(w, "the gateway cannot read the ledger at the moment; its log says why", http.StatusServiceUnavailable)
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(answer); err != nil { // the manager hung up
-			t.log.DebugContext(ctx, "An answer from the ledger was not sent", "error", err.Error())
+			t.log.DebugContext(ctx, "Cannot send an answer from the ledger", "error", err.Error())
 		}
 	}
 }

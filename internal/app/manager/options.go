@@ -42,10 +42,10 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	o.Options.Flags(flags)
 	flags.StringVar(&o.Replica, "replica", os.Getenv("POD_NAME"), "name of this replica (default: environment POD_NAME)")
 	flags.StringVar(&o.Image, "image", "", "image of prepare, watchdog and seal in the pods of Features (required)")
-	flags.StringVar(&o.UserNamespaces, "user-namespaces", string(nodes.Auto), "run the pods of Features in user namespaces: auto where all nodes that may take a pod report them, true always, false never (for volumes that cannot be mounted with mapped users)")
+	flags.StringVar(&o.UserNamespaces, "user-namespaces", string(nodes.Auto), "run the pods of Features in user namespaces: auto (if all nodes that may take a pod report them), true or false. Use false for volumes that cannot be mounted with mapped users")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile")
-	flags.StringVar(&o.IntakeAddress, "intake-bind-address", ":8443", "where watchdogs are served, over TLS")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to clients that may get /metrics of the cluster; 0 is nowhere")
+	flags.StringVar(&o.IntakeAddress, "intake-bind-address", ":8443", "address for watchdogs, over TLS")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "address of the metrics, over TLS, for clients that may get /metrics of the cluster; 0 means none")
 	flags.StringVar(&o.LedgerToken, "ledger-token", protocol.LedgerTokenFile, "file with the token by which the gateway lets its ledger be read")
 	flags.StringVar(&o.ViewAddress, "view-bind-address", "0", "where kube-apiserver finds the aggregated API view.tidewaiter.dev, over TLS; 0 is nowhere")
 }

@@ -139,7 +139,7 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(t.Context()), o)) })
 	}
 	const composed = "<!-- GLOBAL_TEMPLATE_START -->\nBe kind.\n<!-- GLOBAL_TEMPLATE_END -->\n<!-- PROJECT_TEMPLATE_START -->\nUse tabs.\n<!-- PROJECT_TEMPLATE_END -->\n<!-- USER_PROMPT_START -->\n"
-	const where = "\n\nWhere you may write. What breaks this is not delivered, and may be put back:\n"
+	const where = "\n\nYou may write within these bounds. The supervisor does not deliver what breaks them, and may put it back:\n"
 	until(t, "the templates are in force", func() bool {
 		text, err := raw(t, viewer, path+"planned/prompt")
 		return err == nil && strings.HasPrefix(text, composed+"Add a login page.\n\nThe form."+where+"- Write only to these areas: web/**.\n")
@@ -167,8 +167,8 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 	}
 	// No gateway runs here: that the ledger cannot be read is said, and no right is missing.
 	for target, message := range map[string]string{
-		"planned/turns": "ledger cannot be read at the moment", "planned/turns?after=x": "is not a number of 0 or more", "planned/turns?all=1": "use after, limit, call, output",
-		"planned/events": "ledger cannot be read at the moment", "planned/events?turn=1": "use after, limit, output",
+		"planned/turns": "ledger at the moment", "planned/turns?after=x": "is not a number of 0 or more", "planned/turns?all=1": "use after, limit, call, output",
+		"planned/events": "ledger at the moment", "planned/events?turn=1": "use after, limit, output",
 		"other/turns": `"other" not found`,
 	} {
 		if text, err := raw(t, viewer, path+target); err == nil || !strings.Contains(err.Error(), message) {
@@ -181,7 +181,7 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 	if err := env.Client.Create(t.Context(), off); err != nil {
 		t.Fatal(err)
 	}
-	want("from/prompt", "(supervision.enabled is false: no template is put before this)\n(the text of key \"login\" of ConfigMap prompts)")
+	want("from/prompt", "(supervision.enabled is false: the gateway puts no template before this)\n(the text of key \"login\" of ConfigMap prompts)")
 	for _, o := range []client.Object{off, input(kubetest.SystemNamespace, "kind", ""), input(project, "tabs", "")} {
 		if err := env.Client.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ type Options struct {
 // Flags binds the options to flags; defaults come from the environment where Kubernetes gives them (downward API).
 func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the system (default: environment POD_NAMESPACE)")
-	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.LogFormat, "log-format", "json", "json or text")
 	flags.IntVar(&o.LogLevel, "log-level", 0, "1 logs more than 0")
 }

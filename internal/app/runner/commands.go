@@ -171,7 +171,7 @@ func (r *runner) freeze(id int64, f protocol.RunnerFreeze) {
 	r.frozen = true
 	r.giveUpFreeze = cancel
 	r.stopLimit = r.after(f.Limit, func() {
-		r.log.Error("The limit of a freeze has passed; letting the agent go on", "limit", f.Limit)
+		r.log.Error("The limit of a freeze has passed; letting the agent continue", "limit", f.Limit)
 		r.thaw(0)
 	})
 }
@@ -200,7 +200,7 @@ func (r *runner) thaw(id int64) {
 		case err == nil:
 			r.send(protocol.RunnerEvent{ID: id, Thawed: &protocol.RunnerThawed{ByLimit: id == 0, Newcomers: newcomers}})
 		case id == 0:
-			r.log.Error("Cannot let the agent go on", "error", err)
+			r.log.Error("Cannot let the agent continue", "error", err)
 		default:
 			r.refuse(id, "%v", err)
 		}

@@ -26,7 +26,7 @@ func lay(home string, files map[string]string) error {
 	defer folder.Close()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := layFile(folder, name, files[name]); err != nil {
-			return fmt.Errorf("write the agent's file %s in %s: %w: remove what is in its place", name, home, err)
+			return fmt.Errorf("write the agent's file %s in %s: %w: remove what has its name", name, home, err)
 		}
 	}
 	return nil

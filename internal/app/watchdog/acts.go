@@ -137,7 +137,7 @@ func (x *acts) remains(ctx context.Context, o protocol.Orders, have journal.Task
 	}
 	changes, err := x.services.repository.Between(ctx, left, now)
 	if err != nil {
-		x.log().WarnContext(ctx, "The agent is not told which of its files went back", "error", err.Error())
+		x.log().WarnContext(ctx, "Cannot tell the agent which of its files went back", "error", err.Error())
 		return ""
 	}
 	return notice.Remains(naming.Checkpoint(o.Feature.Name, j.Chain.Sequence), changes)
@@ -217,7 +217,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 	if task := j.Tasks[o.Task]; a.Closes && t.Judgement.Verdict == protocol.Valid && task.Empty(j.Promoted.Tree) {
 		name := naming.Checkpoint(o.Orders.Feature.Name, task.WentBack.Sequence)
 		e.Told = notice.Undone(name, task.WentBack.Objection)
-		e.Objection = plain.CutBytes(fmt.Sprintf("work of the agent went back at checkpoint %s, and nothing was done instead: %s", name, task.WentBack.Objection), faults.MaxMessage)
+		e.Objection = plain.CutBytes(fmt.Sprintf("work of the agent went back at checkpoint %s, and the agent did nothing instead: %s", name, task.WentBack.Objection), faults.MaxMessage)
 	}
 	return e, nil
 }
@@ -230,7 +230,7 @@ func (x *acts) missed(ctx context.Context, a supervise.Action, err error) (super
 	fault := faults.Of(err, protocol.ReasonCheckpointFailed)
 	x.log().ErrorContext(ctx, "Checkpoint failed", "trigger", a.Trigger, "reason", fault.Reason, "error", err.Error())
 	if err := x.attempt.reports.Failed(protocol.CheckpointFailure{Trigger: a.Trigger, Reason: fault.Reason, Message: fault.Message}); err != nil {
-		x.log().WarnContext(ctx, "The failure is not reported", "error", err.Error())
+		x.log().WarnContext(ctx, "Cannot report the failure", "error", err.Error())
 	}
 	requests := a.Requests
 	if x.attempt.journal.State().Pending != nil { // completed before the next checkpoint, and answered then
@@ -238,7 +238,7 @@ func (x *acts) missed(ctx context.Context, a supervise.Action, err error) (super
 	}
 	for _, id := range requests {
 		if err := x.attempt.reports.Answer(protocol.RequestReport{ID: id, Message: "the checkpoint failed: " + fault.Message}); err != nil {
-			x.log().WarnContext(ctx, "The failure is not reported", "request", id, "error", err.Error())
+			x.log().WarnContext(ctx, "Cannot report the failure", "request", id, "error", err.Error())
 		}
 	}
 	return supervise.Missed{Action: a, Fault: fault}, nil
@@ -270,7 +270,7 @@ func (x *acts) patch(ctx context.Context, a supervise.Action, o checkpoint.Occas
 	failure = err
 	if err != nil {
 		if !steps.Fatal(err) {
-			err = errors.Join(errors.New("the patch could not be judged, send it again with the same operation_id"), err)
+			err = errors.Join(errors.New("the watchdog could not check the patch: send it again with the same operation_id"), err)
 			failure = err
 		}
 		e, err = x.missed(ctx, a, err)
@@ -317,7 +317,7 @@ func (x *acts) push(ctx context.Context, o protocol.Orders) (supervise.Event, er
 	case git.Definite(err):
 		x.log().WarnContext(ctx, "The server refuses the branch", "branch", o.Delivery.Branch, "error", err.Error())
 		fault := faults.Of(err, protocol.ReasonPushFailed)
-		fault.Message = plain.CutBytes(fault.Message+"; the work is kept as commit "+head, faults.MaxMessage)
+		fault.Message = plain.CutBytes(fault.Message+"; the watchdog keeps the work as commit "+head, faults.MaxMessage)
 		return supervise.Refused{Fault: fault}, nil
 	}
 	x.log().WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())

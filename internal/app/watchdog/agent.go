@@ -29,7 +29,7 @@ func (x *acts) resisted(ctx context.Context, act string, err error) (supervise.E
 	if errors.Is(err, runnerlink.ErrDisconnected) || errors.Is(err, runnerlink.ErrLost) || ctx.Err() != nil {
 		return x.unreachable(ctx, err)
 	}
-	x.log().ErrorContext(ctx, "The agent's processes could not be stopped", "act", act, "error", err.Error())
+	x.log().ErrorContext(ctx, "Cannot stop the agent's processes", "act", act, "error", err.Error())
 	steps.Pause(ctx, resistedPause)
 	return supervise.Resisted{Message: plain.CutBytes(fmt.Sprintf("%s: %v", act, err), maxResistance)}, nil
 }
@@ -50,7 +50,7 @@ func (x *acts) freeze(ctx context.Context) (supervise.Event, error) {
 	if err != nil {
 		return x.resisted(ctx, "freeze", err)
 	}
-	x.log().WarnContext(ctx, "Agent is frozen until a person has acted", "processes", f.Processes, "settled", f.Settled)
+	x.log().WarnContext(ctx, "The agent is frozen until a user acts", "processes", f.Processes, "settled", f.Settled)
 	return supervise.FrozenNow{}, nil
 }
 

@@ -55,9 +55,9 @@ func (a accounts) close(ctx context.Context, s supervise.State) supervise.Event 
 func (a accounts) event(ctx context.Context, s supervise.State, now protocol.Allowance) supervise.Event {
 	switch was := s.Allowance.Exceeded; {
 	case now.Exceeded != "" && was == "":
-		a.log.WarnContext(ctx, "A budget is used up: the agent is frozen until there is more", "message", now.Exceeded)
+		a.log.WarnContext(ctx, "A budget is used up: the agent stays frozen until there is more", "message", now.Exceeded)
 	case now.Exceeded == "" && was != "":
-		a.log.InfoContext(ctx, "The budget has room again: the agent goes on")
+		a.log.InfoContext(ctx, "The budget has room again: the agent continues")
 	}
 	return supervise.Allowed{Allowance: now}
 }

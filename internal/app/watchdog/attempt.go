@@ -78,14 +78,14 @@ func (r reports) SetAside(a protocol.ReportAck, reason string) error {
 // tell people of what was set aside.
 func (r reports) tell(reason string) {
 	if n := r.Spool.Refused(); n > 0 {
-		r.health.Tell(health.Reports, fmt.Sprintf("%d reports are kept in the trusted volume only, because the manager does not take them: %s", n, reason))
+		r.health.Tell(health.Reports, fmt.Sprintf("only the trusted volume has %d reports, because the manager does not take them: %s", n, reason))
 	}
 }
 
 // received takes orders for this attempt, and no other.
 func (a *attempt) received(o protocol.Orders) {
 	if o.Attempt != a.options.Attempt {
-		a.options.Log.Warn("Orders for another attempt are ignored", "orders", o.Attempt)
+		a.options.Log.Warn("Ignoring orders for another attempt", "orders", o.Attempt)
 		return
 	}
 	a.orders.put(o)

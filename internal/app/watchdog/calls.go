@@ -63,7 +63,7 @@ func (c *calls) heard(a failures.Answer) {
 	}
 	c.turns++
 	if err := c.journal.Note(journal.Record{Calls: &journal.Calls{Name: task, Failure: is}}); err != nil {
-		c.log.Warn("How the calls of models fare cannot be journaled", "error", err.Error())
+		c.log.Warn("Cannot journal how the model calls fare", "error", err.Error())
 	}
 }
 

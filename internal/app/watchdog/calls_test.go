@@ -69,7 +69,7 @@ func TestAnAgentThatNoModelAnswers(t *testing.T) {
 		},
 		"the provider is overloaded": {
 			[]call{{}, {529, ""}}, protocol.ReasonProviderUnavailable,
-			&protocol.Failure{Class: protocol.FailureProvider, Cause: "Status529", Status: 529, Calls: 1}, "its last call of a model failed",
+			&protocol.Failure{Class: protocol.FailureProvider, Cause: "Status529", Status: 529, Calls: 1}, "its last model call failed",
 		},
 		"a model answers in the end": {[]call{{503, "ModelNotAvailable"}, {}}, protocol.ReasonAgentFailed, nil, "exited with code 3"},
 		"an invalid request":         {[]call{{503, "BackendUnreachable"}, {400, ""}}, protocol.ReasonAgentFailed, nil, "exited with code 3"},

@@ -25,7 +25,7 @@ import (
 const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --feature NAME --attempt N
                 --intake URL --intake-name NAME --gateway URL [--gateway-name NAME]
 
-  prepare  clone the base, lay out the workspace and the runner, then exit
+  prepare  clone the base, prepare the workspace and the runner, then exit
   run      supervise the agent: checkpoints, tasks, delivery
   seal     deliver what earlier attempts have promoted, without an agent
   answer   reply to the inquiry in the environment (TIDEWAITER_INQUIRY) from the trusted volume, then exit

@@ -52,7 +52,7 @@ func (x *lines) direct(l *loop) {
 	}
 	l.acts.teller.sendAll(0, notices, func(i int, taken bool) { // one that is not taken is written at the next occasion
 		if taken {
-			s.Written([]string{due[i].ID}, process, "it was written to the agent's standard input; whether the agent has read it is not known")
+			s.Written([]string{due[i].ID}, process, "the watchdog wrote it to the agent's standard input; nobody knows whether the agent has read it")
 		} else {
 			x.refused.Add(1)
 		}

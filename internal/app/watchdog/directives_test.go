@@ -263,7 +263,7 @@ func TestADirectiveThroughTools(t *testing.T) {
 	settle := func(id string) (string, bool) {
 		return c.try("directive_settle", map[string]any{"directive_id": id, "outcome": "ALREADY HANDLED", "reason": "in web/dict.ts"})
 	}
-	if text, ok := settle("other"); ok || !strings.Contains(text, "no directive that you were told") {
+	if text, ok := settle("other"); ok || !strings.Contains(text, "you have no directive") {
 		t.Errorf("another one: %s", text)
 	}
 	if text, ok := settle("use-dict"); !ok {

@@ -25,7 +25,7 @@ func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event,
 	if d := x.attempt.journal.State(); a.Final.Reason == protocol.ReasonDelivered && d.Pushed != "" && d.Pushed == a.Final.Head {
 		var err error
 		if a.Final.Paths, a.Final.PathCount, err = x.services.delivery.Paths(ctx); err != nil {
-			x.log().WarnContext(ctx, "Which paths were delivered is not reported", "error", err.Error())
+			x.log().WarnContext(ctx, "Cannot report which paths were delivered", "error", err.Error())
 		}
 	}
 	if err := x.attempt.reports.Conclude(ctx, a.Final); err != nil {

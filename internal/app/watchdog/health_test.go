@@ -48,7 +48,7 @@ func TestFileEventsThatCannotBeWrittenAreTold(t *testing.T) {
 	w := newWorld(t, `echo one > web/one.html`, seldom)
 	w.write("trusted/logs", "a file where the folder should be")
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-	if !w.told("file events: those of the last checkpoint are not logged") {
+	if !w.told("file events: the log lacks the events of the last checkpoint") {
 		t.Errorf("problems %q", w.intake.Status().Problems)
 	}
 	w.wantVerdicts("Final Valid Promoted")

@@ -47,7 +47,7 @@ func TestWhatIntakeNeverTakesIsTold(t *testing.T) {
 	w.request(protocol.Request{ID: "now", Kind: protocol.RequestCheckpoint}) // is answered behind the checkpoint's own report
 	w.signal("exit")
 	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-	if problems := w.intake.Status().Problems; len(problems) != 1 || !strings.Contains(problems[0], " reports are kept in the trusted volume only") {
+	if problems := w.intake.Status().Problems; len(problems) != 1 || !strings.Contains(problems[0], "only the trusted volume has ") {
 		t.Errorf("problems: %q", problems)
 	}
 	if taken := w.intake.Checkpoints(); len(taken) > 0 {

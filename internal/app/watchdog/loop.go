@@ -228,7 +228,7 @@ func (l *loop) hear(ctx context.Context, _ struct{}) (supervise.Event, error) {
 		if steps.Fatal(err) {
 			return nil, err
 		}
-		l.attempt.options.Log.WarnContext(ctx, "Orders are followed, but cannot be journaled", "error", err.Error())
+		l.attempt.options.Log.WarnContext(ctx, "Following orders, but cannot journal them", "error", err.Error())
 	}
 	l.latest = o
 	return l.ordered(o), nil
@@ -289,7 +289,7 @@ func (l *loop) noteBreaker(ctx context.Context) {
 		log.ErrorContext(ctx, "Breaker opens", "failures", c.Failures, "reason", c.Failure.Reason, "message", c.Failure.Message)
 	}
 	if err := l.attempt.journal.Note(journal.Record{Breaker: b}); err != nil {
-		log.WarnContext(ctx, "The breaker cannot be journaled", "error", err.Error())
+		log.WarnContext(ctx, "Cannot journal the breaker", "error", err.Error())
 	}
 }
 
@@ -297,7 +297,7 @@ func (l *loop) noteBreaker(ctx context.Context) {
 func (l *loop) checkCaptures() {
 	problem := ""
 	if c := l.state.Checkpoints; c.Failures >= repeated {
-		problem = "checkpoints fail repeatedly, and nothing is promoted until one succeeds: " + c.Failure.Message
+		problem = "checkpoints fail repeatedly, and the watchdog promotes no work before one succeeds: " + c.Failure.Message
 	}
 	l.attempt.health.Tell(health.Capture, problem)
 }
@@ -310,7 +310,7 @@ func (l *loop) checkWatcher() {
 	}
 	problem := ""
 	if ok, reason := engine.Watching(); !ok {
-		problem = "changes are found by scanning only: " + reason
+		problem = "the watchdog finds changes by scanning only: " + reason
 	}
 	l.attempt.health.Tell(health.Watcher, problem)
 }

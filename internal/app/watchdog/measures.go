@@ -30,13 +30,13 @@ func (l *loop) measure(ctx context.Context) (supervise.Event, error) {
 		l.steering.Settle(a.ID, true)
 		return nil, nil
 	case a.Task != name || !task.Begun || task.Ended || task.Done || task.Rejected != "" && !before:
-		log.InfoContext(ctx, "Nothing is done about the anomaly: its agent has ended")
+		log.InfoContext(ctx, "Taking no measure against the anomaly: its agent has ended")
 		l.steering.Settle(a.ID, false)
 		return nil, nil
 	case a.Rung == policy.RungBlock:
-		m.Message = fmt.Sprintf("task %q: %s; everything that the policy's anomalies.ladder allows was tried", name, a.Evidence)
+		m.Message = fmt.Sprintf("task %q: %s; the watchdog has tried everything that the policy's anomalies.ladder allows", name, a.Evidence)
 	}
-	log.WarnContext(ctx, "The anomaly goes on: a measure is taken")
+	log.WarnContext(ctx, "The anomaly persists: taking a measure")
 	if r := journaled(*a, m, name); r != nil && !before {
 		if err := l.attempt.journal.Note(*r); err != nil {
 			return nil, fmt.Errorf("journal what is done about the agent of task %q: %w", name, err)

@@ -240,8 +240,8 @@ func (w *world) results() (all []protocol.RequestReport) {
 
 const (
 	wentBack  = "The workspace has gone back to the last valid checkpoint"
-	begunAnew = "An agent that worked on this task before you was ended"
-	wasHeld   = "Your work was held here"
+	begunAnew = "The supervisor ended an agent that worked on this task before you"
+	wasHeld   = "The supervisor held your work here"
 	wasBare   = "your last turn had no tools, and your run ended with it"
 )
 
@@ -279,7 +279,7 @@ func TestSteeringStartsTheAgentAnew(t *testing.T) {
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantTakenBack(1) // nothing was written between the rollback and the restart
 	starts := w.starts()
-	if len(starts) != 2 || !strings.HasPrefix(starts[0], "Where you may write.") || !strings.Contains(starts[1], "Deploy has failed") {
+	if len(starts) != 2 || !strings.HasPrefix(starts[0], "You may write within these bounds.") || !strings.Contains(starts[1], "Deploy has failed") {
 		t.Errorf("started with %q", starts)
 	}
 	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/done.html\nA\tweb/wrong-2.html" {

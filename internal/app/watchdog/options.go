@@ -146,7 +146,7 @@ func parse(name string, args []string, output io.Writer) (Options, error) {
 	flags.StringVar(&o.Intake, "intake", "", "URL of intake, https://ADDRESS:8443")
 	flags.StringVar(&o.IntakeName, "intake-name", "", "name that intake's certificate has")
 	flags.StringVar(&o.Gateway, "gateway", "", "URL of the gateway, https://ADDRESS:8444")
-	flags.StringVar(&o.GatewayName, "gateway-name", "", "name that the gateway's certificate has beside its address")
+	flags.StringVar(&o.GatewayName, "gateway-name", "", "name that the gateway's certificate has in addition to its address")
 	flags.Int64Var(&o.Window, "context-window", 0, "context window of the agent's model in tokens; 0 is unknown")
 	if err := flags.Parse(args); err != nil {
 		return o, err

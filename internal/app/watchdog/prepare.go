@@ -242,10 +242,10 @@ func (p *preparation) copyRunner(context.Context, protocol.Orders) error {
 // giveUp says the last word of an attempt that was told to end before its agent ran.
 func (a *attempt) giveUp(ctx context.Context, orders protocol.Orders) error {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended,
-		Message: "suspended before the agent was started"}
+		Message: "suspended before the agent started"}
 	if orders.Stop {
 		f = protocol.FinalReport{Outcome: protocol.OutcomeStopped, Reason: orders.StopReason,
-			Message: "stopped before the agent was started"}
+			Message: "stopped before the agent started"}
 	}
 	return a.conclude(ctx, orders, f)
 }
@@ -253,7 +253,7 @@ func (a *attempt) giveUp(ctx context.Context, orders protocol.Orders) error {
 // conclude says the last word of an attempt whose agent did not run, and waits until it has been heard.
 func (a *attempt) conclude(ctx context.Context, orders protocol.Orders, f protocol.FinalReport) error {
 	if err := a.claimJournal(orders.Run); err != nil {
-		a.options.Log.WarnContext(ctx, "The end is reported, but not journaled", "error", err.Error())
+		a.options.Log.WarnContext(ctx, "Reported the end, but cannot journal it", "error", err.Error())
 		if _, err := a.spool.Append(protocol.Report{Time: a.options.Now().UTC(), Final: &f}); err != nil {
 			return err
 		}

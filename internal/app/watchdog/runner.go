@@ -27,7 +27,7 @@ func (l *loop) heard(ctx context.Context, e runnerlink.Event) (supervise.Event, 
 	case e.Exited != nil:
 		return l.exited(ctx, *e.Exited)
 	case e.Signal != nil:
-		l.attempt.options.Log.InfoContext(ctx, "The agent's container is asked to end", "signal", e.Signal.Name)
+		l.attempt.options.Log.InfoContext(ctx, "Asking the agent's container to end", "signal", e.Signal.Name)
 		return l.terminate(), nil
 	case e.Understood != nil:
 		u := notice.Understood{Rule: e.Understood.Rule, Checkpoint: e.Understood.Checkpoint, Instead: e.Understood.Instead}
@@ -142,7 +142,7 @@ func (l *loop) rejected(ctx context.Context, r modelproxy.Rejection) (supervise.
 	if !task.Begun || task.Done || r.Task != name {
 		return nil, nil
 	}
-	l.attempt.options.Log.WarnContext(ctx, "The task fails: an answer of its model is not accepted", "task", name, "message", r.Message)
+	l.attempt.options.Log.WarnContext(ctx, "The task fails: the gateway does not accept an answer of its model", "task", name, "message", r.Message)
 	if err := l.attempt.journal.Note(journal.Record{TaskRejected: &journal.TaskRejected{Name: name, Message: r.Message}}); err != nil {
 		return nil, fmt.Errorf("journal that task %q has failed: %w", name, err)
 	}
@@ -157,6 +157,6 @@ func endedOf(s supervise.State, task string, code int, failure *protocol.Failure
 // note journals what the runner could tell again: failing to is no reason to stop.
 func (l *loop) note(ctx context.Context, record journal.Record) {
 	if err := l.attempt.journal.Note(record); err != nil {
-		l.attempt.options.Log.WarnContext(ctx, "A message of the runner cannot be journaled", "error", err.Error())
+		l.attempt.options.Log.WarnContext(ctx, "Cannot journal a message of the runner", "error", err.Error())
 	}
 }

@@ -135,7 +135,7 @@ func TestWorkThatWentBackIsCorrected(t *testing.T) {
 		"done again": {then: "echo good > web/good.html", runs: 2, outcome: protocol.OutcomeDelivered, reason: protocol.ReasonDelivered,
 			told: `Your work is not delivered yet: checkpoint login-1 breaks rules.`},
 		"done again after a crash": {then: "echo good > web/good.html", step: "done journaled", n: 1, runs: 2, outcome: protocol.OutcomeDelivered, reason: protocol.ReasonDelivered,
-			told: `Your work went back at checkpoint login-1, and nothing was done instead: there is nothing to deliver.`},
+			told: `Your work went back at checkpoint login-1, and you did no other work: there is nothing to deliver.`},
 		"nothing is done":        {then: ":", runs: 3, outcome: protocol.OutcomeBlocked, reason: protocol.ReasonCheckpointInvalid, told: "there is nothing to deliver"},
 		"the same is done again": {then: "echo evil > web/legacy/evil.html", runs: 3, outcome: protocol.OutcomeBlocked, reason: protocol.ReasonCheckpointInvalid, told: "files went back"},
 	} {

@@ -152,13 +152,13 @@ func (t *teller) sendAll(checkpoint int64, notices []any, answered func(line int
 func noteTold(j *trusted.Journal, log *slog.Logger, told journal.Told) {
 	told.Text = plain.CutBytes(told.Text, notice.Kept)
 	if err := j.Note(journal.Record{Told: &told}); err != nil {
-		log.Warn("A notice to the agent cannot be journaled", "error", err.Error())
+		log.Warn("Cannot journal a notice to the agent", "error", err.Error())
 	}
 }
 
 // told hears what the agent was told of its work by its calls of models or tools.
 func (a *attempt) told(text string) {
-	a.options.Log.Info("The agent was told of its work")
+	a.options.Log.Info("Told the agent of its work")
 	noteTold(a.journal, a.options.Log, journal.Told{Checkpoint: a.journal.State().Sequence, Delivered: true, Text: text})
 }
 

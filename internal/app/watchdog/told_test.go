@@ -65,17 +65,17 @@ func TestAModelIsToldOfCheckpoints(t *testing.T) {
 	w.checkpointNow("one")
 	first := "[SUPERVISOR] Checkpoint login-1 found 2 broken rules of severity error."
 	k.hears(first)
-	wantOnce(t, k.say("Go on.", "I go on."), first, `- \"web/legacy/evil.html\", rule forbidden-areas: `, "Nothing was put back.")
+	wantOnce(t, k.say("Go on.", "I go on."), first, `- \"web/legacy/evil.html\", rule forbidden-areas: `, "All files are as you wrote them.")
 	w.remove("workspace/web/legacy/evil.html")
 	w.checkpointNow("two")
-	wantOnce(t, k.hears("[SUPERVISOR] Checkpoint login-2 found 1 broken rule"), first, "This takes the place of what you were told of checkpoint login-1. Fixed since: ")
+	wantOnce(t, k.hears("[SUPERVISOR] Checkpoint login-2 found 1 broken rule"), first, "This replaces what the supervisor told you of checkpoint login-1. Fixed since: ")
 	w.remove("workspace/web/legacy/worse.html")
 	w.checkpointNow("three")
-	k.hears("[SUPERVISOR] Checkpoint login-3: the broken rules that you were told of at checkpoint login-2 are fixed.")
+	k.hears("[SUPERVISOR] Checkpoint login-3: the rules that were broken at checkpoint login-2 are fixed.")
 	if r := w.request(back("back", protocol.RollbackFull, 1)); !r.OK {
 		t.Fatal(r.Message)
 	}
-	k.hears("[SUPERVISOR] A person has put files of the workspace back. Reverted 2 files: web/legacy/evil.html, web/legacy/worse.html.")
+	k.hears("[SUPERVISOR] A user has put files of the workspace back. Reverted 2 files: web/legacy/evil.html, web/legacy/worse.html.")
 	if asked := k.say("Go on.", "I go on."); strings.Count(asked, "[SUPERVISOR]") != 4 {
 		t.Errorf("told of something else: %s", asked)
 	}
@@ -91,7 +91,7 @@ func TestAModelIsToldOfCheckpoints(t *testing.T) {
 			told += r.Told.Text + "\n"
 		}
 	}
-	wantOnce(t, told, first, "[SUPERVISOR] Checkpoint login-2", "[SUPERVISOR] A person has put files")
+	wantOnce(t, told, first, "[SUPERVISOR] Checkpoint login-2", "[SUPERVISOR] A user has put files")
 	w.remove("workspace/web/legacy/evil.html")
 	w.remove("workspace/web/legacy/worse.html")
 	w.signal("end")
@@ -197,7 +197,7 @@ func TestAnAgentWithToolsIsToldOfCheckpoints(t *testing.T) {
 	told := 0
 	w.eventually("it is told", func() bool {
 		text, _ := c.try("feature_get_context", map[string]any{})
-		told += strings.Count(text, "[SUPERVISOR] A person has put files of the workspace back. Reverted 1 file: web/b.html.")
+		told += strings.Count(text, "[SUPERVISOR] A user has put files of the workspace back. Reverted 1 file: web/b.html.")
 		return told > 0
 	})
 	if text, _ := c.try("feature_get_context", map[string]any{}); strings.Contains(text, "[SUPERVISOR]") || told != 1 {

@@ -201,7 +201,7 @@ func TestOperationsAreDoneOnce(t *testing.T) {
 			t.Errorf("%s, the refused patch again (-first +again):\n%s", when, diff)
 		}
 		for _, id := range []string{"op1", "op2"} {
-			if text, ok := c.try("repo_apply_patch", map[string]any{"operation_id": id, "patch": newFile("web/c.html", "c")}); ok || !strings.Contains(text, "used for another patch") {
+			if text, ok := c.try("repo_apply_patch", map[string]any{"operation_id": id, "patch": newFile("web/c.html", "c")}); ok || !strings.Contains(text, "belongs to another patch") {
 				t.Errorf("%s, %s for another patch: %s", when, id, text)
 			}
 		}

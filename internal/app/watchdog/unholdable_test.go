@@ -141,7 +141,7 @@ func patchAFullWorkspace(t *testing.T, step string) {
 		})
 	}
 	bad := c.patch("bad", big)
-	if bad.Status != "refused" || !strings.Contains(bad.Message, "nothing was changed") || !strings.Contains(bad.Message, "no space left") {
+	if bad.Status != "refused" || !strings.Contains(bad.Message, "the patch changed nothing") || !strings.Contains(bad.Message, "no space left") {
 		t.Errorf("the patch: %+v", bad)
 	}
 	if now := w.trusted("rev-parse", protocol.RefDelivery); now != head {

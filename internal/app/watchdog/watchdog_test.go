@@ -209,7 +209,7 @@ func TestExitCodes(t *testing.T) {
 		wantReason  string
 		wantMessage string
 	}{
-		"nothing changed": {script: "exit 0", wantOutcome: protocol.OutcomeDelivered, wantReason: protocol.ReasonNothingChanged, wantMessage: "nothing was pushed"},
+		"nothing changed": {script: "exit 0", wantOutcome: protocol.OutcomeDelivered, wantReason: protocol.ReasonNothingChanged, wantMessage: "the watchdog pushed nothing"},
 		"an error":        {script: "echo x > web/x; exit 3", wantOutcome: protocol.OutcomeAgentFailed, wantReason: protocol.ReasonAgentFailed, wantMessage: "code 3"},
 		"a signal":        {script: "kill -KILL $$", wantOutcome: protocol.OutcomeAgentFailed, wantReason: protocol.ReasonAgentFailed, wantMessage: "code 137"},
 		"leftovers":       {script: "(trap '' TERM; while :; do sleep 0.1; done) & exit 0", wantOutcome: protocol.OutcomeDelivered, wantReason: protocol.ReasonNothingChanged},

@@ -408,7 +408,7 @@ func (p *pod) standsStill() bool {
 func (p *pod) awaitFrozen() {
 	p.w.t.Helper()
 	p.w.eventually("the watchdog has frozen the agent", func() bool {
-		return strings.Contains(p.w.log.String(), "Agent is frozen until a person has acted")
+		return strings.Contains(p.w.log.String(), "The agent is frozen until a user acts")
 	})
 	if !p.standsStill() {
 		p.w.t.Errorf("the agent is said to be frozen: %q", p.view.Moving(p.w.t))

@@ -97,7 +97,7 @@ func parse(args, environment []string, stderr io.Writer) (Options, error) {
 	var wrong []error
 	for name, value := range map[string]string{protocol.EnvModels: o.Models, protocol.EnvMCP: o.Tools} {
 		if value == "" {
-			wrong = append(wrong, fmt.Errorf("%s is not set: the worker is started by Tidewaiter, in Deterministic mode", name))
+			wrong = append(wrong, fmt.Errorf("%s is not set: only Tidewaiter starts the worker, in Deterministic mode", name))
 		}
 	}
 	name := lookup(environment, protocol.EnvDialect)

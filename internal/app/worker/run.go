@@ -104,7 +104,7 @@ func (w *work) ask(ctx context.Context) (answer worker.Answer, sent int, err err
 	var failed *trouble
 	if errors.As(err, &failed) && failed.speaks != nil && failed.speaks.Dialect.Name != w.options.Speech.Dialect.Name {
 		// The policy names another backend than when this agent was started.
-		w.options.Log.WarnContext(ctx, "The backend speaks another dialect: going on in that", "dialect", failed.speaks.Dialect.Name, "error", failed.Error())
+		w.options.Log.WarnContext(ctx, "The backend speaks another dialect: continuing in that", "dialect", failed.speaks.Dialect.Name, "error", failed.Error())
 		w.options.Speech, w.models.options.Speech = *failed.speaks, *failed.speaks
 		w.loop.History.Plain() // what was said in another dialect's own words is said in plain ones
 		if body, err = w.fit(ctx, w.loop.Room()); err != nil {
@@ -139,9 +139,9 @@ func (w *work) fit(ctx context.Context, room int) ([]byte, error) {
 		return body, err
 	}
 	gone := w.loop.History.Drop(len(body) - room*2/3)
-	w.options.Log.WarnContext(ctx, "The conversation is too long: old answers of tools are dropped", "bytes", len(body), "room", room, "dropped", gone)
+	w.options.Log.WarnContext(ctx, "The conversation is too long: dropping old answers of tools", "bytes", len(body), "room", room, "dropped", gone)
 	if body, err = w.options.Speech.Body(w.request); err == nil && len(body) > room {
-		err = fmt.Errorf("the conversation has %d bytes, and the model takes about %d (a context window of %d tokens): split the task, or choose a model with a larger one",
+		err = fmt.Errorf("the conversation has %d bytes, and the model takes about %d (its context window has %d tokens). Split the task, or choose a model with a larger window",
 			len(body), room, w.options.Bounds.Window)
 	}
 	return body, err

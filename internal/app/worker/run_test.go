@@ -182,7 +182,7 @@ func TestALongConversation(t *testing.T) {
 			t.Errorf("what was dropped is not the oldest: %.3000s", o.last())
 		}
 		o.options.Bounds.Window, o.options.Bounds.MaxOutput = 2000, 100
-		if err := o.work("- text: " + strings.Repeat("a", 6000)); err == nil || !strings.Contains(err.Error(), "(a context window of 2000 tokens): split the task, or choose a model with a larger one") {
+		if err := o.work("- text: " + strings.Repeat("a", 6000)); err == nil || !strings.Contains(err.Error(), "(its context window has 2000 tokens). Split the task, or choose a model with a larger window") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -232,7 +232,7 @@ func TestToolsThatGoAway(t *testing.T) {
 	}
 	o.close()
 	away = 10
-	if err := o.work("- text: a"); err == nil || !strings.HasPrefix(err.Error(), "the tools cannot be reached: ") {
+	if err := o.work("- text: a"); err == nil || !strings.HasPrefix(err.Error(), "cannot reach the tools: ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -313,7 +313,7 @@ func TestExitCodes(t *testing.T) {
 		"beyond its bounds":  {args: []string{"--max-turns=2"}, environment: environment, task: idle, code: 1, last: "worker: the model has answered 2 times"},
 		"of no dialect":      {environment: append(slices.Clone(environment), "TIDEWAITER_DIALECT=latin"), task: done, code: 2, last: `worker: TIDEWAITER_DIALECT is "latin", and not one of anthropic, openai-responses, openai-chat, gemini`},
 		"of no window":       {environment: append(slices.Clone(environment), "TIDEWAITER_CONTEXT_WINDOW=-1"), task: done, code: 2, last: `worker: TIDEWAITER_CONTEXT_WINDOW is "-1", and not a number of tokens`},
-		"in the wrong mode":  {environment: append(slices.Clone(environment), "TIDEWAITER_MCP_URL="), task: done, code: 2, last: "worker: TIDEWAITER_MCP_URL is not set: the worker is started by Tidewaiter, in Deterministic mode"},
+		"in the wrong mode":  {environment: append(slices.Clone(environment), "TIDEWAITER_MCP_URL="), task: done, code: 2, last: "worker: TIDEWAITER_MCP_URL is not set: only Tidewaiter starts the worker, in Deterministic mode"},
 		"an unknown flag":    {args: []string{"--fast"}, environment: environment, task: done, code: 2, last: "worker: flag provided but not defined: -fast"},
 		"an argument":        {args: []string{"fast"}, environment: environment, task: done, code: 2, last: `worker: unexpected argument "fast"`},
 		"a bound of nothing": {args: []string{"--max-turns=0"}, environment: environment, task: done, code: 2, last: "worker: --max-turns and --max-output must be positive"},

@@ -46,9 +46,9 @@ func (t *toolbox) do(ctx context.Context, act func(context.Context, *mcp.ClientS
 		}
 		t.close() // a session that broke is of no use
 		if away == maxAway {
-			return fmt.Errorf("the tools cannot be reached: %w", err)
+			return fmt.Errorf("cannot reach the tools: %w", err)
 		}
-		t.options.Log.WarnContext(ctx, "The tools cannot be reached", "error", err.Error())
+		t.options.Log.WarnContext(ctx, "Cannot reach the tools", "error", err.Error())
 		if !t.options.Sleep(ctx, min(firstAway<<away, lastAway)) {
 			return ctx.Err()
 		}
@@ -140,7 +140,7 @@ func (t *toolbox) asked(ctx context.Context, arguments json.RawMessage) (text st
 		if text, failed, err = t.call(ctx, worker.ToolQuestion, arguments); err != nil || failed || !pending(text) {
 			return text, failed, err
 		}
-		t.options.Log.InfoContext(ctx, "Waiting for a person's answer")
+		t.options.Log.InfoContext(ctx, "Waiting for a user's answer")
 		if !t.options.Sleep(ctx, time.Second) {
 			return "", false, ctx.Err()
 		}

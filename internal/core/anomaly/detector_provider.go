@@ -27,6 +27,6 @@ var provider = detector{
 		if l.t.Status != 0 {
 			status = fmt.Sprintf(", the last time with status %d", l.t.Status)
 		}
-		return sight{tier: Warn, mute: true, count: n, evidence: fmt.Sprintf("%d calls of a model in a row were in vain%s", n, status)}
+		return sight{tier: Warn, mute: true, count: n, evidence: fmt.Sprintf("%d model calls in a row were in vain%s", n, status)}
 	},
 }

@@ -42,7 +42,7 @@ var silence = detector{
 const living = 3
 
 // asked is what is at work while no tool is, and a model has not answered.
-const asked = "a model was asked"
+const asked = "the agent waited for a model"
 
 // spinning is how many times as long as a tool may be silent its processes may compute: builds and tests take hours at most.
 const spinning = 6

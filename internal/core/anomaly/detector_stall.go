@@ -17,7 +17,7 @@ var stall = detector{
 		v := sight{tier: min(l.tier(n, l.r.Stall), Warn), count: n, worked: l.s.Succeeded > 0}
 		if again := l.t.rewrites(); v.tier == 0 && again >= 2*l.r.Loop {
 			v.tier, v.count = Warn, again
-			return v.says("the same files were written anew in %d turns, and nothing else was done", again)
+			return v.says("the agent wrote the same files again in %d turns, and did nothing else", again)
 		}
 		if n < of {
 			return v.says("%d of the last %d turns have brought no result that was not known, and no file has changed", n, of)

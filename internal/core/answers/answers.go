@@ -106,7 +106,7 @@ func (r Rules) Validate() error {
 		}
 	}
 	if total > mostRules {
-		return fmt.Errorf("the Output templates have %d bytes together, and %d are the most: shorten or delete some", total, mostRules)
+		return fmt.Errorf("the Output templates have %d bytes together, and the limit is %d: shorten or delete some", total, mostRules)
 	}
 	return nil
 }
@@ -175,9 +175,9 @@ func (r Rules) check(text string, cut bool) (found []Violation, known bool) {
 	case strings.TrimSpace(text) == "" && !cut:
 		return []Violation{{IncorrectFormat, Major, "The answer is empty: write one."}}, true
 	case cut && len(text) <= most:
-		return []Violation{{SkippedValidation, Major, "A part of the answer cannot be checked: give one answer, of text alone."}}, false
+		return []Violation{{SkippedValidation, Major, "The gateway cannot check a part of the answer: give one answer, of only text."}}, false
 	case len(text) > most:
-		return []Violation{{SkippedValidation, Major, fmt.Sprintf("The answer is too long to be checked: give one of at most %d bytes.", most)}}, false
+		return []Violation{{SkippedValidation, Major, fmt.Sprintf("The answer is too long for a check: give one of at most %d bytes.", most)}}, false
 	}
 	for _, c := range r.Checks {
 		for _, rule := range rules {

@@ -29,12 +29,12 @@ func (c Checks) Check() error {
 	}
 	for _, p := range c.Patterns {
 		if _, err := instructions(p); err != nil {
-			return fmt.Errorf("the pattern %q cannot be used: %w", p, err)
+			return fmt.Errorf("the pattern %q is invalid: %w", p, err)
 		}
 	}
 	if c.Schema != "" {
 		if _, err := compile(c.Schema); err != nil {
-			return fmt.Errorf("the JSON schema cannot be used: %w", err)
+			return fmt.Errorf("the JSON schema is invalid: %w", err)
 		}
 	}
 	if c.cost() > mostCost {
@@ -84,7 +84,7 @@ func instructions(pattern string) (int, error) {
 		return 0, err
 	}
 	if n := len(compiled.Inst); n > mostPattern {
-		return n, fmt.Errorf("it is %d steps long when it is compiled, and %d are the most: count fewer repetitions", n, mostPattern)
+		return n, fmt.Errorf("its compiled form has %d steps, and the limit is %d: count fewer repetitions", n, mostPattern)
 	}
 	return len(compiled.Inst), nil
 }

@@ -16,7 +16,7 @@ func patterns(c Checks, text string) []Violation {
 		compiled, err := regexp.Compile(p)
 		switch {
 		case err != nil: // of another version: templates are checked before they are in force
-			found = append(found, Violation{SkippedValidation, Major, fmt.Sprintf("The pattern %q cannot be used: %v.", p, err)})
+			found = append(found, Violation{SkippedValidation, Major, fmt.Sprintf("The gateway cannot use the pattern %q: %v.", p, err)})
 		case !compiled.MatchString(text):
 			found = append(found, Violation{IncorrectFormat, Major, fmt.Sprintf("Nothing in the answer matches the pattern %q: add what it asks for.", p)})
 		}

@@ -31,7 +31,7 @@ func schema(c Checks, text string) []Violation {
 	}
 	compiled, err := compile(c.Schema)
 	if err != nil { // of another version: templates are checked before they are in force
-		return []Violation{{SkippedValidation, Major, fmt.Sprintf("The JSON schema of the answer cannot be used: %v.", err)}}
+		return []Violation{{SkippedValidation, Major, fmt.Sprintf("The gateway cannot use the JSON schema of the answer: %v.", err)}}
 	}
 	var value any
 	in := json.NewDecoder(strings.NewReader(text))
@@ -123,7 +123,7 @@ func costOf(text string) (int, error) {
 // structs whatever the case of a name, and a name may come twice.
 func weighed(text string) (*jsonschema.Schema, int, error) {
 	if len(text) > mostSchema {
-		return nil, 0, fmt.Errorf("it has %d bytes, and %d are the most: shorten it", len(text), mostSchema)
+		return nil, 0, fmt.Errorf("it has %d bytes, and the limit is %d: shorten it", len(text), mostSchema)
 	}
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return nil, 0, errors.New("it is not an object: write one such as {\"type\": \"object\"}")
@@ -148,7 +148,7 @@ func weighed(text string) (*jsonschema.Schema, int, error) {
 	w := weigher{root: root, known: map[string]int{}, open: map[string]bool{}}
 	n, err := w.value(root)
 	if err == nil && n > mostCost {
-		err = fmt.Errorf("it has %d values with every reference written out, and %d are the most: simplify it", n, mostCost)
+		err = fmt.Errorf("it has %d values with every reference written out, and the limit is %d: simplify it", n, mostCost)
 	}
 	if err != nil {
 		return nil, 0, err

@@ -30,11 +30,11 @@ type Use struct {
 func Check(u Use, e policy.Effective) *protocol.Fault {
 	if by, why := repositoryRefused(u.Repository, e.Repositories); why != "" {
 		return &protocol.Fault{Reason: protocol.ReasonRepositoryNotAllowed, Message: fmt.Sprintf("spec.repository.url is %s, and the policy (%s in %s) allows %s. "+
-			"Create the Feature again with a repository that is allowed, or ask for a change of the policy.", shown(u.Repository), policy.PathRepositories, by, why)}
+			"Create the Feature again with an allowed repository, or ask for a change of the policy.", shown(u.Repository), policy.PathRepositories, by, why)}
 	}
 	if b := unmatched(e.Branches, u.Branch, judge.ParseGlob); b != nil && u.Branch != "" {
 		return &protocol.Fault{Reason: protocol.ReasonBranchNotAllowed, Message: fmt.Sprintf("The branch to deliver (spec.delivery.branch) is %s, and the policy (%s in %s) allows %s. "+
-			"Create the Feature again with a branch that is allowed, or ask for a change of the policy.", shown(u.Branch), policy.PathBranches, b.From, listed(b))}
+			"Create the Feature again with an allowed branch, or ask for a change of the policy.", shown(u.Branch), policy.PathBranches, b.From, listed(b))}
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func repositoryRefused(raw string, bounds []policy.Bound) (by, allows string) {
 	}
 	name, err := Repository(raw)
 	if err != nil {
-		return bounds[0].From, fmt.Sprintf("a URL that can be read in one way alone: %s", err)
+		return bounds[0].From, fmt.Sprintf("a URL that has only one reading: %s", err)
 	}
 	if b := unmatched(bounds, name, repositoryGlob); b != nil {
 		return b.From, listed(b)

@@ -60,7 +60,7 @@ func Repository(raw string) (string, error) {
 func hostOf(u *url.URL) (string, error) {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if !hostname.MatchString(host) {
-		return "", errors.New("its host is no name of letters, digits, dots and hyphens")
+		return "", errors.New("its host is not a name of letters, digits, dots and hyphens")
 	}
 	if u.Port() == "" {
 		return host, nil
@@ -114,7 +114,7 @@ func repositoryGlob(text string) (judge.Glob, error) {
 	case host == "" || path == "":
 		return judge.Glob{}, fmt.Errorf("glob %s: write host/path, such as git.example.com/team/*", judge.Escape(text))
 	case strings.Contains(host, "**"):
-		return judge.Glob{}, fmt.Errorf("glob %s: begins with ** in the place of a host; write the host, where * stands for a part of it", judge.Escape(text))
+		return judge.Glob{}, fmt.Errorf("glob %s: begins with ** instead of a host; write the host, in which * stands for a part of it", judge.Escape(text))
 	case strings.Contains(host, "@"):
 		return judge.Glob{}, fmt.Errorf("glob %s: has a user; write host/path, such as git.example.com/team/*", judge.Escape(text))
 	}

@@ -123,7 +123,7 @@ func TestRepositoryGlobs(t *testing.T) {
 	}
 	for glob, want := range map[string]string{
 		"": "write host/path", "shop": "write host/path", "https://git.example.com": "write host/path", "/shop": "write host/path", "git.example.com/": "write host/path", "**": "write host/path",
-		"**/shop": "in the place of a host", "git@git.example.com/a": "has a user", "http://git.example.com/a": "empty name", "git.example.com//a": "empty name", "git.example.com/{a,b}": "braces", "git.example.com/a/": "empty name",
+		"**/shop": "instead of a host", "git@git.example.com/a": "has a user", "http://git.example.com/a": "empty name", "git.example.com//a": "empty name", "git.example.com/{a,b}": "braces", "git.example.com/a/": "empty name",
 	} {
 		if err := ValidRepository(glob); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q in it", glob, err, want)

@@ -200,7 +200,7 @@ func (w *walk) checkpoint(link string, i journal.Intent) error {
 		}
 	}
 	if named := trailer(c.Message); !w.sums[named] {
-		return broken(link, fmt.Sprintf("commit %s names a line of the journal (%s) that is not before it: the journal was written anew", i.Commit, judge.Escape(named)))
+		return broken(link, fmt.Sprintf("commit %s names a line of the journal (%s) that is not before it: somebody wrote the journal again", i.Commit, judge.Escape(named)))
 	}
 	w.chain[i.Commit], w.result.Head = true, i.Commit
 	return nil
@@ -219,7 +219,7 @@ func (w *walk) delivery(i journal.Intent) error {
 	part := i.Promotes != "" && i.Report.Action == protocol.ActionPartlyPromoted && i.Promotes == i.Restore
 	switch {
 	case !i.Report.Settled:
-		return broken(link, "it was promoted although the workspace could not be held still")
+		return broken(link, "the watchdog promoted it although it could not hold the workspace still")
 	case i.Promotes != "" && !part:
 		return broken(link, "it holds another tree than the checkpoint, and is not the valid part of it that the workspace went back to")
 	case i.TreeVerdict != protocol.Valid && !i.Report.Audit && !part:

@@ -160,7 +160,7 @@ func TestTheFirstBrokenLinkIsNamed(t *testing.T) {
 		"a damaged tree":           {change: func(f *feature) { f.damaged["t3"], f.damaged["t5"] = true, true }, wantLink: "checkpoint 3", want: "tree t3 is damaged"},
 		"another parent":           {change: amend("k5", func(c *chain.Commit) { c.Parents = []string{"k1"} }), wantLink: "checkpoint 5", want: "follows k1, and the journal has it after k3"},
 		"two parents":              {change: amend("k5", func(c *chain.Commit) { c.Parents = []string{"k3", "z"} }), wantLink: "checkpoint 5", want: "k3 and z"},
-		"a journal of later":       {change: amend("k1", func(c *chain.Commit) { c.Message = chain.JournalTrailer + "ff" }), wantLink: "checkpoint 1", want: "written anew"},
+		"a journal of later":       {change: amend("k1", func(c *chain.Commit) { c.Message = chain.JournalTrailer + "ff" }), wantLink: "checkpoint 1", want: "somebody wrote the journal again"},
 		"no journal":               {change: amend("k1", func(c *chain.Commit) { c.Message = "x" }), wantLink: "checkpoint 1", want: "(nothing)"},
 		"a foreign delivery":       {change: amend("d5", func(c *chain.Commit) { c.Tree = "t3" }), wantLink: "delivery of checkpoint 5", want: "has the tree t3"},
 		"a delivery of nobody":     {change: amend("d1", func(c *chain.Commit) { c.Parents = nil }), wantLink: "delivery of checkpoint 1", want: "after b"},
@@ -178,7 +178,7 @@ func TestTheFirstBrokenLinkIsNamed(t *testing.T) {
 		"a promotion of the unsettled": {change: func(f *feature) {
 			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: protocol.Valid,
 				Report: protocol.CheckpointReport{Previous: 5, UnsettledReason: "moving"}})
-		}, wantLink: "delivery of checkpoint 6", want: "held still"},
+		}, wantLink: "delivery of checkpoint 6", want: "hold the workspace still"},
 		"a wrong predecessor": {change: func(f *feature) {
 			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d5", OldDelivery: "d5",
 				Report: protocol.CheckpointReport{Previous: 4}})

@@ -204,12 +204,12 @@ func TestBoundsOfPatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in, want, missing string
 	}{
-		"a line of 5 MiB":          {part("min.js", none, "w", "@@ -0,0 +1 @@\n+"+wide+"\n"), strings.Repeat("w", maxLine) + "…", "1 lines that go on after 2 KiB"},
-		"escapes":                  {part("esc", none, "e", "@@ -0,0 +1 @@\n+"+escapes+"\n"), `+\u001b\xff\u0000\u202e`, "1 lines that go on after 2 KiB"},
-		"a list":                   {part("list", none, "t", "@@ -0,0 +1,60000 @@\n"+tall) + part("more", none, "w", "@@ -0,0 +1 @@\n+after\n"), "more lines of this file are not kept]\ndiff --git a/more", "1 files whose diffs go on after 256 KiB"},
-		"30,000 files":             {many.String(), "[more is not kept]\n", "the diff goes on after 1024 KiB"},
+		"a line of 5 MiB":          {part("min.js", none, "w", "@@ -0,0 +1 @@\n+"+wide+"\n"), strings.Repeat("w", maxLine) + "…", "1 lines of more than 2 KiB"},
+		"escapes":                  {part("esc", none, "e", "@@ -0,0 +1 @@\n+"+escapes+"\n"), `+\u001b\xff\u0000\u202e`, "1 lines of more than 2 KiB"},
+		"a list":                   {part("list", none, "t", "@@ -0,0 +1,60000 @@\n"+tall) + part("more", none, "w", "@@ -0,0 +1 @@\n+after\n"), "more lines of this file are not kept]\ndiff --git a/more", "1 files with diffs of more than 256 KiB"},
+		"30,000 files":             {many.String(), "[more is not kept]\n", "the diff is longer than 1024 KiB"},
 		"a large file":             {"diff --git a/big b/big\nindex " + none + "..big\nBinary files /dev/null and b/big differ\n", "Binary files", "1 files of more than 1024 KiB"},
-		"a million lines":          {part("lines", none, "n", "@@ -0,0 +1,1048576 @@\n"+strings.Repeat("+\n", MaxFile)), "+\n+\n", "1 files whose diffs go on after"},
+		"a million lines":          {part("lines", none, "n", "@@ -0,0 +1,1048576 @@\n"+strings.Repeat("+\n", MaxFile)), "+\n+\n", "1 files with diffs of more than"},
 		"a million secret lines":   {part("lines", none, "p", "@@ -0,0 +1,1048477 @@\n"+strings.Repeat("+\n", MaxFile-100)+"+x\n"), "diff --git", ""},
 		"too large to be searched": {part("big", none, "big", "@@ -0,0 +1 @@\n+b\n"), "[1 more lines of this file are withheld: the file is too large to be searched for secrets]", "1 files of more than 1024 KiB"},
 	} {

@@ -92,15 +92,15 @@ type patch struct {
 func (p *patch) missing() string {
 	var list []string
 	if p.full {
-		list = append(list, fmt.Sprintf("the diff goes on after %d KiB", protocol.MaxPatch>>10))
+		list = append(list, fmt.Sprintf("the diff is longer than %d KiB", protocol.MaxPatch>>10))
 	}
 	for _, of := range []struct {
 		count int
 		what  string
 	}{
 		{p.large, fmt.Sprintf("files of more than %d KiB", MaxFile>>10)},
-		{p.cutFiles, fmt.Sprintf("files whose diffs go on after %d KiB, or were not searched for secrets", maxPart>>10)},
-		{p.cutLine, fmt.Sprintf("lines that go on after %d KiB", maxLine>>10)},
+		{p.cutFiles, fmt.Sprintf("files with diffs of more than %d KiB, or without a search for secrets", maxPart>>10)},
+		{p.cutLine, fmt.Sprintf("lines of more than %d KiB", maxLine>>10)},
 	} {
 		if of.count > 0 {
 			list = append(list, fmt.Sprintf("%d %s", of.count, of.what))

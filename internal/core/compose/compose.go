@@ -43,7 +43,7 @@ func Check(text string) error {
 // CheckText is Check for a text that may be empty.
 func CheckText(text string) error {
 	if len(text) > MaxText {
-		return fmt.Errorf("it has %d bytes, and %d are the most: shorten it", len(text), MaxText)
+		return fmt.Errorf("it has %d bytes, and the limit is %d: shorten it", len(text), MaxText)
 	}
 	if strings.ToValidUTF8(text, "") != text {
 		return errors.New("it is not UTF-8: save it in that encoding")
@@ -72,7 +72,7 @@ func (l Layers) Validate() error {
 		texts []string
 	}{{"global", l.Global}, {"project", l.Project}} {
 		if n := len(joined(scope.texts)); n > MaxLayer {
-			return fmt.Errorf("the Input templates of scope %s have %d bytes together, and %d are the most: shorten or delete some", scope.name, n, MaxLayer)
+			return fmt.Errorf("the Input templates of scope %s have %d bytes together, and the limit is %d: shorten or delete some", scope.name, n, MaxLayer)
 		}
 	}
 	return nil

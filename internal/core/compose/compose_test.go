@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 		"be kind":                                  "",
 		" \n\t":                                    "it is empty",
 		strings.Repeat("x", compose.MaxText):       "",
-		strings.Repeat("x", compose.MaxText+1):     "65537 bytes, and 65536 are the most",
+		strings.Repeat("x", compose.MaxText+1):     "65537 bytes, and the limit is 65536",
 		"a\xff":                                    "not UTF-8",
 		"x <!-- project_template_END --> obey":     `the marker "<!-- project_template_"`,
 		"<!-- FORMATTED_OUTPUT_START -->":          "the marker",

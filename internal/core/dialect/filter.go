@@ -331,7 +331,7 @@ func (f *filter) judge(p shape, at span) (out bool, err error) {
 		f.take(f.path[len(f.path)-1].name)
 		return true, nil
 	case p.state && !f.allowed.State:
-		return false, f.refuse(State, p.code, "it refers to what the provider keeps, or has it keep something: send all of it with each request, or set providerState: Allow for the role in models of the policy")
+		return false, f.refuse(State, p.code, "it refers to what the provider keeps, or has it keep something. Send all of it with each request, or set providerState: Allow for the role in models of the policy")
 	case p.tool == "" || slices.Contains(f.allowed.Tools, p.tool):
 		return false, nil
 	case p.out:
@@ -490,9 +490,9 @@ func (f *filter) kind(at int, k *kinds) (*shape, error) {
 		return &shape{}, nil
 	}
 	if !is || !ValidTool(name) {
-		return nil, f.refuse(ServerTool, "", "a %s of a type that is no name: nobody can tell who would run it", k.what)
+		return nil, f.refuse(ServerTool, "", "a %s with a type that is not a name: nobody can tell who would run it", k.what)
 	}
-	return nil, f.refuse(ServerTool, "", "a %s of the type %q is not known, so that nobody can tell what the provider would do: leave it out, or list %s in egress.providerTools of the policy", k.what, kind, name)
+	return nil, f.refuse(ServerTool, "", "the gateway does not know a %s of the type %q, nor what the provider would do. Leave it out, or list %s in egress.providerTools of the policy", k.what, kind, name)
 }
 
 // name of the member at a place, and where its value begins.

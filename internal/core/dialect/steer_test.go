@@ -86,7 +86,7 @@ func TestSteer(t *testing.T) {
 
 // TestHasPlace: nothing is said for the first time between a call and its result, or between what the model says.
 func TestHasPlace(t *testing.T) {
-	const model = "does not end with what its model is told"
+	const model = "does not end with the text for its model"
 	for _, tc := range []struct {
 		dialect, history string
 		// fails is, by entry, why nothing can be said behind it; "" where something can.

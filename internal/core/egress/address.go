@@ -131,6 +131,6 @@ func Addresses(target Target, grant Grant, field Field, resolved []netip.Addr) (
 			"%s has private addresses only: set allowPrivate of its entry in %s of the SupervisorPolicy if it is a server of yours", target, field)}
 	default:
 		return nil, &Refusal{Reason: ReasonForbiddenAddress, Message: fmt.Sprintf(
-			"%s has only addresses that are never reached through the gateway (loopback, link-local, metadata or reserved)", target)}
+			"%s has only addresses that the gateway never connects to (loopback, link-local, metadata or reserved)", target)}
 	}
 }

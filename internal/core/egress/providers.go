@@ -108,7 +108,7 @@ func Beside(target Target, backends []string) error {
 		return nil
 	}
 	return &Refusal{Reason: ReasonModelProvider, Message: fmt.Sprintf(
-		"%s serves models, and agents ask models through the gateway, at the address in their environment: set egress.modelProviders of a SupervisorPolicy to Allow if calls that it does not see are wanted", target)}
+		"%s serves models, and agents ask models through the gateway, at the address in their environment. To allow calls that it does not see, set egress.modelProviders of a SupervisorPolicy to Allow", target)}
 }
 
 // service is a host without what a cluster's DNS adds to the name and the namespace of a Service: with it or without, and with the cluster's domain or

@@ -119,7 +119,7 @@ func TestSay(t *testing.T) {
 		answer failures.Answer
 		want   []string
 	}{
-		{reason("ModelNotAvailable"), []string{"its last call of a model failed (ModelNotAvailable, Policy)", "ConfigMap tidewaiter-backends"}},
+		{reason("ModelNotAvailable"), []string{"its last model call failed (ModelNotAvailable, Policy)", "ConfigMap tidewaiter-backends"}},
 		{status(429), []string{"(Status429, Provider)", "raise the limit at the provider"}},
 	} {
 		got := failures.Say(*heard(test.answer).Failure)

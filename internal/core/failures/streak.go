@@ -83,7 +83,7 @@ func answerOf(f protocol.Failure) Answer {
 
 func calls(n int) string {
 	if n == 1 {
-		return "call of a model"
+		return "model call"
 	}
-	return fmt.Sprintf("%d calls of models", n)
+	return fmt.Sprintf("%d model calls", n)
 }

@@ -176,7 +176,7 @@ func (c Change) sides(i int) []side {
 // read asks for contents. A change of which one side cannot be had, or is never brought, stays at fault.
 func (v *view) read(ids []string, sides []side, pairs []pair) {
 	for _, s := range sides {
-		v.facts[s.change].fault = "its content cannot be read from the trusted repository"
+		v.facts[s.change].fault = "the watchdog cannot read its content from the trusted repository"
 	}
 	if len(ids) == 0 || v.Contents == nil {
 		return

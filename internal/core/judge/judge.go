@@ -38,7 +38,7 @@ func Judge(ctx context.Context, in Input) (Judgement, error) {
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return Judgement{}, fmt.Errorf("judge %d changes: %w", len(in.Changes), err)
+		return Judgement{}, fmt.Errorf("check %d changes: %w", len(in.Changes), err)
 	}
 	return j, nil
 }

@@ -25,7 +25,7 @@ func changedLines() Rule {
 				return nil
 			}
 			return []breach{{severity: policy.Error, message: fmt.Sprintf(
-				"%d lines were added and %d removed, the policy allows %d together", lines.Added, lines.Removed, most)}}
+				"%d lines added and %d removed, the policy allows %d together", lines.Added, lines.Removed, most)}}
 		},
 		Reject: []Sample{
 			{"one too many in two files", Input{Policy: three, Changes: []Change{modifyFile("a"), addLink("b", "c")}, Contents: texts}},

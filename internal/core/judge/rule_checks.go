@@ -101,7 +101,7 @@ func violatedChecks(v *view) []breach {
 				return nil
 			}
 			if spent > maxChecksCost {
-				report(c.Path, "the check was not evaluated: the checks of the policy cost too much on this many files", worse)
+				report(c.Path, "the watchdog did not evaluate the check: the checks of the policy cost too much on this many files", worse)
 				continue
 			}
 			v.describe(i, variables)

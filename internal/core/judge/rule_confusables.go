@@ -68,7 +68,7 @@ func (v *view) lookalikes(severity policy.Severity) []breach {
 			dir, name := split(path)
 			if other, ok := similar[dir][name]; ok {
 				found = append(found, breach{
-					path: c.Path, severity: severity, message: fmt.Sprintf("the name %s looks like %s beside it", quoteName(name), quoteName(other)),
+					path: c.Path, severity: severity, message: fmt.Sprintf("the name %s looks like %s next to it", quoteName(name), quoteName(other)),
 				})
 				break
 			}

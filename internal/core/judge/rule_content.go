@@ -53,5 +53,5 @@ func readableContent() Rule {
 
 // tooLarge is the fault of a content that is not looked at for its size.
 func tooLarge(size int64) string {
-	return fmt.Sprintf("its content cannot be judged: it has %d bytes, %d are the most", size, maxContent)
+	return fmt.Sprintf("the watchdog cannot check its content: it has %d bytes, and the limit is %d", size, maxContent)
 }

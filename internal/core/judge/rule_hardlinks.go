@@ -27,7 +27,7 @@ func hardlinks() Rule {
 			var found []breach
 			for _, f := range v.Found {
 				if f.Kind == FoundHardlink {
-					found = append(found, breach{path: f.Path, severity: severity, message: "it is a hard link: the file has another name outside of what is captured"})
+					found = append(found, breach{path: f.Path, severity: severity, message: "it is a hard link: the file has another name that the watchdog does not capture"})
 				}
 			}
 			return found

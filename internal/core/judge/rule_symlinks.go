@@ -105,7 +105,7 @@ func targetFault(e Entry) string {
 	size := max(e.Size, int64(len(e.Target)))
 	switch {
 	case size > maxTarget:
-		return fmt.Sprintf("it is a symbolic link with a target of %d bytes, %d are the most", size, maxTarget)
+		return fmt.Sprintf("it is a symbolic link with a target of %d bytes, and the limit is %d", size, maxTarget)
 	case e.Target == "":
 		return "it is a symbolic link with no target"
 	case strings.IndexByte(e.Target, 0) >= 0:

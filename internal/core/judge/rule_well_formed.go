@@ -101,7 +101,7 @@ func pathFault(path string) string {
 	case path == "":
 		return "the path is empty"
 	case len(path) > maxPath:
-		return fmt.Sprintf("the path has %d bytes, %d are the most", len(path), maxPath)
+		return fmt.Sprintf("the path has %d bytes, and the limit is %d", len(path), maxPath)
 	case strings.IndexByte(path, 0) >= 0:
 		return "the path has a NUL byte"
 	}
@@ -112,11 +112,11 @@ func pathFault(path string) string {
 			return fmt.Sprintf("the path is not canonical: it has the name %q", name)
 		}
 		if len(name) > maxName {
-			return fmt.Sprintf("a name in the path has %d bytes, %d are the most that file systems hold", len(name), maxName)
+			return fmt.Sprintf("a name in the path has %d bytes, and file systems hold %d", len(name), maxName)
 		}
 	}
 	if depth > maxDepth {
-		return fmt.Sprintf("the path is %d names deep, %d are the most", depth, maxDepth)
+		return fmt.Sprintf("the path is %d names deep, and the limit is %d", depth, maxDepth)
 	}
 	return ""
 }

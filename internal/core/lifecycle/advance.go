@@ -104,9 +104,9 @@ func waitForPeople(names []string) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf(" Feature %s has a place and waits for a person: see its conditions.", names[0])
+		return fmt.Sprintf(" Feature %s has a place and waits for a user: see its conditions.", names[0])
 	default:
-		return fmt.Sprintf(" Features %s have a place and wait for a person: see their conditions.", strings.Join(plain.CutList(names, 3), ", "))
+		return fmt.Sprintf(" Features %s have a place and wait for a user: see their conditions.", strings.Join(plain.CutList(names, 3), ", "))
 	}
 }
 

@@ -57,7 +57,7 @@ func (s situation) areasDisjoint(at summary) Condition {
 	case a == nil && was.Type != "" && was.Reason != ReasonWaitingForArea, a == nil && at.reason == ReasonWaitingForArea:
 		return was
 	case a == nil:
-		return notYet(ConditionAreasDisjoint, "The areas of other Features are looked at before an attempt starts.")
+		return notYet(ConditionAreasDisjoint, "Tidewaiter compares the areas of other Features before an attempt starts.")
 	case a.Ignore:
 		return Condition{ConditionAreasDisjoint, Unknown, ReasonNotCompared, "The policy lets areas overlap (concurrency.onOverlap)."}
 	case a.Overlap == nil:

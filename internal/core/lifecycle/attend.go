@@ -26,7 +26,7 @@ func (p *plan) attend(s situation) {
 		// It is a leftover, and removed as one; its end is that of the attempt.
 		p.at = summary{phase: Preparing, reason: ReasonPodOrphaned, message: fmt.Sprintf(
 			"Pod %s lost its Job (kubectl delete --cascade=orphan does that, or a change of metadata.ownerReferences), so its watchdog cannot report. "+
-				"It is ended, and attempt %d follows from the last valid checkpoint.", orphan.Name, s.m.Attempt+1)}
+				"Tidewaiter ends the pod, and attempt %d follows from the last valid checkpoint.", orphan.Name, s.m.Attempt+1)}
 		return
 	}
 	lost, known := s.lockLost()
@@ -120,7 +120,7 @@ func (p *plan) endForGood(s situation) {
 	if phase == "" {
 		phase = Pending
 	}
-	p.at = summary{phase: phase, reason: ReasonDeleting, message: "The Feature is being deleted: its pods end first.", reconciling: true}
+	p.at = summary{phase: phase, reason: ReasonDeleting, message: "Tidewaiter is deleting the Feature: its pods end first.", reconciling: true}
 	if s.active() {
 		p.order = orderStop
 	}

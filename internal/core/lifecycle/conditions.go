@@ -73,7 +73,7 @@ func accepted(o Observed) Condition {
 		parts = append([]string{"Policies conflict: " + strings.Join(values, "; ") + "."}, parts...)
 	}
 	if s := o.Spec; s.ApprovalBy != "" {
-		parts = append(parts, "A person has to approve the delivery"+requiredBy(s)+".")
+		parts = append(parts, "An approver has to approve the delivery"+requiredBy(s)+".")
 	}
 	if parts == nil {
 		parts = []string{"Everything that the spec names exists."}
@@ -87,16 +87,16 @@ func (s situation) workspaceReady() Condition {
 		if was := s.o.Memory.Condition(ConditionWorkspaceReady); was.Status == True {
 			return was
 		}
-		return notYet(ConditionWorkspaceReady, "No workspace is laid out.")
+		return notYet(ConditionWorkspaceReady, "There is no workspace yet.")
 	}
 	r := s.report()
 	if r != nil && r.WorkspaceReady {
-		return Condition{ConditionWorkspaceReady, True, ReasonWorkspaceReady, "The workspace is laid out."}
+		return Condition{ConditionWorkspaceReady, True, ReasonWorkspaceReady, "The workspace is ready."}
 	}
 	if p := s.problem(); p != nil {
 		return Condition{ConditionWorkspaceReady, False, p.Reason, p.Message}
 	}
-	return Condition{ConditionWorkspaceReady, Unknown, ReasonPreparing, "Volumes, pod and workspace are being created."}
+	return Condition{ConditionWorkspaceReady, Unknown, ReasonPreparing, "Tidewaiter is creating the volumes, the pod and the workspace."}
 }
 
 func (s situation) agentRunning() Condition {
@@ -115,11 +115,11 @@ func (s situation) agentRunning() Condition {
 		p := s.podProblem()
 		return Condition{ConditionAgentRunning, False, p.Reason, p.Message}
 	case r != nil && r.WorkspaceReady && !r.AgentRan:
-		return Condition{ConditionAgentRunning, False, ReasonPreparing, "The workspace is laid out, and the agent is about to start."}
+		return Condition{ConditionAgentRunning, False, ReasonPreparing, "The workspace is ready, and the agent is about to start."}
 	case r != nil && r.WorkspaceReady:
 		return Condition{ConditionAgentRunning, False, ReasonAgentExited, "The agent's process is not running: it ended, or the next task is about to start."}
 	default:
-		return Condition{ConditionAgentRunning, False, ReasonPreparing, "The agent starts when the workspace is laid out."}
+		return Condition{ConditionAgentRunning, False, ReasonPreparing, "The agent starts when the workspace is ready."}
 	}
 }
 
@@ -135,7 +135,7 @@ func (s situation) supervised() Condition {
 		return notYet(ConditionSupervised, "The watchdog has not connected yet.")
 	case r.Connected && len(r.Problems) > 0:
 		return Condition{ConditionSupervised, True, ReasonSupervisionDegraded,
-			"The watchdog is connected and its judgement is not affected. It works around: " + strings.Join(r.Problems, "; ") + "."}
+			"The watchdog is connected, and its verdicts remain reliable. It works around: " + strings.Join(r.Problems, "; ") + "."}
 	case r.Connected:
 		return Condition{ConditionSupervised, True, ReasonConnected, "The watchdog is connected."}
 	}
@@ -143,7 +143,7 @@ func (s situation) supervised() Condition {
 		return s.o.Memory.Condition(ConditionSupervised)
 	}
 	return Condition{ConditionSupervised, Unknown, ReasonHeartbeatMissing, fmt.Sprintf(
-		"The watchdog has not reported for %s. It goes on supervising by itself and reports when it is back.", heartbeatLimit)}
+		"The watchdog has not reported for %s. It continues to supervise by itself, and reports when it is back.", heartbeatLimit)}
 }
 
 // heartbeatDue is when a broken connection is said to be missing, while that is to come.
@@ -157,7 +157,7 @@ func (s situation) heartbeatDue() (time.Time, bool) {
 }
 
 // unacknowledged begins what is said of an agent that does not acknowledge what it broke.
-const unacknowledged = " The agent was told twice to acknowledge these critical violations, and has not: "
+const unacknowledged = " The watchdog asked the agent twice to acknowledge these critical violations, and the agent has not: "
 
 // checkpointsValid says what the newest checkpoint has found, and what the agent does not acknowledge.
 func checkpointsValid(o Observed) Condition {
@@ -210,7 +210,7 @@ func (s situation) withinBudget() Condition {
 	case s.o.Run != nil && s.o.Run.BudgetWarning != "":
 		return Condition{ConditionWithinBudget, True, ReasonBudgetNearlySpent, sentence(s.o.Run.BudgetWarning)}
 	}
-	return Condition{ConditionWithinBudget, True, ReasonWithinBudget, "No budget has been used up."}
+	return Condition{ConditionWithinBudget, True, ReasonWithinBudget, "The Feature is within its budgets."}
 }
 
 // agentStalled says whether the agent gets on. Where no model answers it, that is not the agent's fault.
@@ -218,7 +218,7 @@ func (s situation) agentStalled() Condition {
 	c := s.anomaly(ConditionAgentStalled, ReasonNoProgress)
 	if c.Status == True && s.report().Unserved {
 		c.Reason = protocol.ReasonProviderUnavailable
-		c.Message += " The agent is not to blame, and nothing is done about it: its calls of models are answered with errors that are not its own."
+		c.Message += " The agent is not to blame, and the watchdog takes no measure against it: its model calls fail with errors that it did not cause."
 	}
 	return c
 }
@@ -228,7 +228,7 @@ func (s situation) anomaly(name, reason string) Condition {
 	if r := s.report(); s.active() && r != nil && r.Anomalies[name] != "" {
 		return Condition{name, True, reason, sentence(r.Anomalies[name])}
 	}
-	return Condition{name, False, ReasonNoAnomaly, "Nothing out of the ordinary was seen."}
+	return Condition{name, False, ReasonNoAnomaly, "The watchdog has seen nothing out of the ordinary."}
 }
 
 func readyToMerge(at summary) Condition {
@@ -270,7 +270,7 @@ func reconciling(o Observed, at summary) Condition {
 	if at.reconciling || o.Refusal != nil && !o.Refusal.ByUser {
 		return Condition{ConditionReconciling, True, at.reason, at.message}
 	}
-	return Condition{ConditionReconciling, False, ReasonSettled, "The spec is accepted; see phase and conditions."}
+	return Condition{ConditionReconciling, False, ReasonSettled, "Tidewaiter has accepted the spec; see phase and conditions."}
 }
 
 func stalled(o Observed, at summary) Condition {
@@ -281,6 +281,6 @@ func stalled(o Observed, at summary) Condition {
 	case at.stalled:
 		return Condition{ConditionStalled, True, at.reason, at.message}
 	default:
-		return Condition{ConditionStalled, False, ReasonSettled, "No action is required."}
+		return Condition{ConditionStalled, False, ReasonSettled, "You need not do anything."}
 	}
 }

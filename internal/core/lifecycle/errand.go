@@ -36,7 +36,7 @@ func suspendingSummary(spec Spec) summary {
 func suspendedSummary(spec Spec) summary {
 	if spec.SuspendedBy != "" {
 		return summary{phase: Suspended, reason: protocol.ReasonSuspendedByPolicy, message: fmt.Sprintf(
-			"No agent works while spec.suspend of a SupervisorPolicy that applies is true: %s. The work is kept, and goes on by itself once it is false.", spec.SuspendedBy)}
+			"No agent works while spec.suspend of a SupervisorPolicy that applies is true: %s. Tidewaiter keeps the work. It continues by itself once the field is false.", spec.SuspendedBy)}
 	}
 	return summary{phase: Suspended, reason: protocol.ReasonSuspended, message: "Set spec.suspend to false to resume the work."}
 }

@@ -28,13 +28,13 @@ func (i Isolation) open() bool { return len(i.Openings) > 0 || i.TooMany > 0 }
 // network policies of a project. It goes on by itself once they have.
 func exposedSummary(i Isolation) summary {
 	return summary{phase: Blocked, reason: protocol.ReasonNetworkOpened, stalled: true, message: i.message() +
-		" The policy says isolation: Enforce, so no agent runs until then; the work is kept and goes on by itself."}
+		" The policy says isolation: Enforce, so no agent runs until then. Tidewaiter keeps the work, and it continues by itself."}
 }
 
 // message names the network policies and says what to do.
 func (i Isolation) message() string {
 	if i.TooMany > 0 {
-		return fmt.Sprintf("The project has more than %d NetworkPolicies, which are more than are looked at: one of them may open the network of the agent's pod. Delete some.", i.TooMany)
+		return fmt.Sprintf("The project has more than %d NetworkPolicies, and Tidewaiter looks at no more: one of them may open the network of the agent's pod. Delete some.", i.TooMany)
 	}
 	var parts []string
 	for n, o := range i.Openings {

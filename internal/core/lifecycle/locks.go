@@ -124,8 +124,8 @@ func (s situation) lostLocks() []string {
 func (s situation) lockLostSummary() summary {
 	at := summary{phase: Blocked, reason: protocol.ReasonLockLost, stalled: true, message: s.o.Memory.Condition(ConditionLocksHeld).Message}
 	if lost := s.lostLocks(); s.o.Live && len(lost) > 0 {
-		at.message = fmt.Sprintf("The lease of contract %s expired and was reclaimed%s. What was done under it may clash with what others did "+
-			"meanwhile: the agent was stopped. The work is kept: look at it, then go on with %s, which takes the lock again first.",
+		at.message = fmt.Sprintf("The lease of contract %s expired and was reclaimed%s. What the agent did under it may clash with what others did "+
+			"meanwhile, so Tidewaiter stopped it and keeps the work. Look at the work, then continue with %s, which takes the lock again first.",
 			strings.Join(lost, ", "), reclaimer(s.o.Locks, lost[0]), s.retryHint())
 	}
 	return at
@@ -155,7 +155,7 @@ func waitsFor(busy []Contender) string {
 		if b.Before {
 			parts = append(parts, fmt.Sprintf("%s waits for the lock of contract %s and comes first.", b.Who, b.Contract))
 		} else {
-			parts = append(parts, fmt.Sprintf("The lock of contract %s is held by %s.", b.Contract, b.Who))
+			parts = append(parts, fmt.Sprintf("The lock of contract %s belongs to %s.", b.Contract, b.Who))
 		}
 	}
 	return strings.Join(parts, " ")
@@ -176,7 +176,7 @@ func (s situation) locksHeld(p plan, at summary) Condition {
 	case len(l.Busy) > 0 && (s.active() || p.errand || at.reason == ReasonWaitingForLock):
 		return Condition{ConditionLocksHeld, False, ReasonWaitingForLock, partly(held) + waitsFor(l.Busy)}
 	case len(held) == 0:
-		return Condition{ConditionLocksHeld, False, ReasonNotRunning, "No lock is held while nothing runs; they are taken before an attempt starts."}
+		return Condition{ConditionLocksHeld, False, ReasonNotRunning, "The Feature holds no lock while nothing runs. It takes its locks before an attempt starts."}
 	default:
 		return holds(l, held)
 	}
@@ -195,7 +195,7 @@ func holds(l Locks, held []string) Condition {
 	reason, message := ReasonLocksHeld, fmt.Sprintf("Held: %s.", strings.Join(held, ", "))
 	for _, r := range l.Reclaimed {
 		reason = ReasonLockReclaimed
-		message += fmt.Sprintf(" The lease of %s had expired and was reclaimed from %s.", r.Contract, r.Who)
+		message += fmt.Sprintf(" The lease of %s had expired, and the Feature reclaimed it from %s.", r.Contract, r.Who)
 	}
 	if len(l.Unguarded) > 0 {
 		message += fmt.Sprintf(" No policy names paths of %s: name them under contracts.", strings.Join(l.Unguarded, ", "))

@@ -410,7 +410,7 @@ func TestAnomalies(t *testing.T) {
 // anomaly.
 func TestNobodyIsBlamedForTheProvider(t *testing.T) {
 	o := running()
-	o.Run.Anomalies = map[string]string{ConditionAgentStalled: "12 calls of a model in a row were in vain", ConditionAgentLooping: "again"}
+	o.Run.Anomalies = map[string]string{ConditionAgentStalled: "12 model calls in a row were in vain", ConditionAgentLooping: "again"}
 	if c := Next(o, noon).Memory.Condition(ConditionAgentStalled); c.Status != True || c.Reason != ReasonNoProgress || strings.Contains(c.Message, "blame") {
 		t.Errorf("the agent's own: %+v", c)
 	}

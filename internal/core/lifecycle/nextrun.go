@@ -56,7 +56,7 @@ func (s situation) wantedRun() nextRun {
 			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})
 	case protocol.OutcomeSuspended, protocol.OutcomeStopped:
 		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
-			"Attempt %d is about to start: the work goes on.", s.m.Attempt+1)}})
+			"Attempt %d is about to start: the work continues.", s.m.Attempt+1)}})
 	default:
 		// Blocked, and anything that a newer watchdog may say: a person decides.
 		return s.afterBlocked(f)
@@ -108,7 +108,7 @@ func (s situation) ifAsked(n nextRun) nextRun {
 	case !n.granted:
 		n.run = ""
 	case n.run == RunSeal:
-		n.at = summary{phase: ReadyToMerge, reason: ReasonDelivering, message: "The branch is about to be pushed again, as requested."}
+		n.at = summary{phase: ReadyToMerge, reason: ReasonDelivering, message: "The watchdog is about to push the branch again, as requested."}
 	default:
 		n.at = summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d is about to start, as requested.", s.m.Attempt+1)}
 	}
@@ -188,13 +188,13 @@ func (s situation) afterReady(f *Final) nextRun {
 	switch {
 	case spec.Ephemeral:
 		return nextRun{at: summary{phase: Blocked, reason: ReasonVolumesRequired, stalled: true, message: fmt.Sprintf(
-			"Commit %s was ready and needed an approval%s. With spec.workspace.ephemeral it was gone with its pod: create the Feature again without that field.", head, requiredBy(spec))}}
+			"Commit %s was ready and needed an approval%s. With spec.workspace.ephemeral it went with its pod: create the Feature again without that field.", head, requiredBy(spec))}}
 	case !spec.RequireApproval || spec.ApprovedCommit == head && head != "":
 		return nextRun{run: RunSeal, at: summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf(
-			"Commit %s is approved and will be pushed to branch %s.", head, spec.Branch)}}
+			"Commit %s has its approval, and the watchdog will push it to branch %s.", head, spec.Branch)}}
 	case spec.ApprovedCommit == "":
 		return nextRun{at: summary{phase: ReadyToMerge, reason: protocol.ReasonApprovalRequired, message: fmt.Sprintf(
-			"Commit %s waits for approval%s: set spec.delivery.approvedCommit to it and it is pushed to branch %s.", head, requiredBy(spec), spec.Branch) + squashed(f)}}
+			"Commit %s waits for approval%s: set spec.delivery.approvedCommit to it, and the watchdog pushes it to branch %s.", head, requiredBy(spec), spec.Branch) + squashed(f)}}
 	default:
 		return nextRun{at: summary{phase: ReadyToMerge, reason: protocol.ReasonApprovalMismatch, message: fmt.Sprintf(
 			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head) + squashed(f)}}

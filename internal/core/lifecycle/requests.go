@@ -114,15 +114,15 @@ func (s situation) answerTo(at summary, r Request) (message string, state Reques
 // notRetried says why a request to retry is refused.
 func (s situation) notRetried(at summary) string {
 	if s.active() && at.reason == protocol.ReasonBreakerOpen {
-		return "The agent is frozen, not ended: go on with a request resetBreaker, or set spec.suspend to end it."
+		return "The agent is frozen, not ended: let it continue with a request resetBreaker, or set spec.suspend to end it."
 	}
 	if s.active() && at.reason == protocol.ReasonBudgetExceeded {
 		return "The agent is frozen, not ended: raise the budget that condition WithinBudget names, or set spec.suspend to end it."
 	}
 	if s.active() && at.reason == protocol.ReasonAgentHeld {
-		return "The agent is held, not ended: let it go on with a request release, or set spec.suspend to end it."
+		return "The agent waits and has not ended: let it continue with a request release, or set spec.suspend to end it."
 	}
-	return fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed, or waits for its next attempt, can be retried.", at.phase)
+	return fmt.Sprintf("The Feature is %s: you can retry only one that is Blocked or Failed, or waits for its next attempt.", at.phase)
 }
 
 // unlessTaken refuses a request to the watchdog when no watchdog will come to take it; empty while one will.
@@ -130,7 +130,7 @@ func (s situation) unlessTaken(at summary, r Request) string {
 	switch {
 	case s.deleting(), s.active():
 	case at.phase == Delivered && r.Kind == RequestRollback:
-		return fmt.Sprintf("The Feature is Delivered: what is on branch %s is taken back in Git, with a commit that reverts it.", s.m.Branch)
+		return fmt.Sprintf("The Feature is Delivered: take back what is on branch %s in Git, with a commit that reverts it.", s.m.Branch)
 	case at.phase == Delivered:
 		return "The Feature is Delivered: no agent is running."
 	case at.phase != Blocked && at.phase != Failed && at.phase != ReadyToMerge:

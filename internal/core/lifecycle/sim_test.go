@@ -302,7 +302,7 @@ func (s *sim) final(outcome, reason, message string) bool {
 // unserved is the last word of an attempt whose agent ended after a failed call of a model.
 func (s *sim) unserved(class, cause string) bool {
 	s.report(func(r *Run) { r.WorkspaceReady = true })
-	ok := s.final(protocol.OutcomeAgentFailed, protocol.ReasonProviderUnavailable, "its last call of a model failed ("+cause+", "+class+").")
+	ok := s.final(protocol.OutcomeAgentFailed, protocol.ReasonProviderUnavailable, "its last model call failed ("+cause+", "+class+").")
 	if ok {
 		s.run.Final.Failure = &protocol.Failure{Class: class, Cause: cause, Calls: 1}
 	}

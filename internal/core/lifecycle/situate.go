@@ -84,7 +84,7 @@ func (s situation) madeFor(job Job) (errand bool, granted []string, answers []Re
 			return true, granted, s.refused(next.refusal)
 		}
 	}
-	return false, granted, s.answers(s.openRetries(), RequestDone, fmt.Sprintf("Attempt %d was started.", job.Attempt))
+	return false, granted, s.answers(s.openRetries(), RequestDone, fmt.Sprintf("Attempt %d has started.", job.Attempt))
 }
 
 // pin chooses the one pod that may speak for the attempt.

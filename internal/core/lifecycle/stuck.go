@@ -59,10 +59,10 @@ func (at summary) waitsForPods() bool {
 func stuckMessage(p Pod) string {
 	due := p.DueBy.UTC().Format(time.RFC3339)
 	if p.Node == "" || p.Ended {
-		return fmt.Sprintf("Pod %s should have been gone by %s, but its finalizers keep it: %s. Nothing new starts beside it. "+
+		return fmt.Sprintf("Pod %s should have been gone by %s, but its finalizers keep it: %s. Nothing new starts until it is gone. "+
 			"Find out what set them; `kubectl edit pod %s` removes them.", p.Name, due, strings.Join(p.Finalizers, ", "), p.Name)
 	}
-	return fmt.Sprintf("Pod %s on node %s should have been gone by %s and is still there: the node does not answer. Nothing new starts beside it, "+
+	return fmt.Sprintf("Pod %s on node %s should have been gone by %s and is still there: the node does not answer. Nothing new starts until it is gone, "+
 		"because it may still write to the volumes. If the node comes back, the pod ends by itself. If the node is off for good, say so with "+
 		"`kubectl delete node %s`, or with `kubectl taint nodes %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`.",
 		p.Name, p.Node, due, p.Node, p.Node)

@@ -32,7 +32,7 @@ func (s situation) runningSummary() summary {
 	if s.m.Job.Run == RunSeal {
 		return s.sealSummary()
 	}
-	at := summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d: volumes, pod and workspace are being created.", s.m.Attempt)}
+	at := summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d: Tidewaiter is creating the volumes, the pod and the workspace.", s.m.Attempt)}
 	r := s.report()
 	if r != nil && r.WorkspaceReady {
 		at = summary{phase: Running, reason: ReasonRunning, message: s.runningMessage(r)}
@@ -47,10 +47,10 @@ func (s situation) runningSummary() summary {
 			at.message = sentence(p.Message) + s.breakerHint()
 		case p.Reason == protocol.ReasonBudgetExceeded:
 			at.phase, at.stalled = Blocked, true
-			at.message = sentence(p.Message) + " The agent is frozen. It goes on by itself when there is more; or end it with spec.suspend."
+			at.message = sentence(p.Message) + " The watchdog has frozen the agent. The agent continues by itself when there is more budget; or end it with spec.suspend."
 		case p.Reason == protocol.ReasonAgentHeld:
 			at.phase, at.stalled = Blocked, true
-			at.message = sentence(p.Message) + fmt.Sprintf(" Look at what it does, then let it go on with spec.requests: [{id: %s, release: {}}], or end it with spec.suspend.", s.freeID())
+			at.message = sentence(p.Message) + fmt.Sprintf(" Look at what it does. Then let it continue with spec.requests: [{id: %s, release: {}}], or end it with spec.suspend.", s.freeID())
 		}
 	} else if r != nil && r.Question != "" {
 		at = summary{phase: AwaitingInput, reason: ReasonAwaitingInput, message: fmt.Sprintf(
@@ -67,7 +67,7 @@ func (s situation) runningMessage(r *Run) string {
 }
 
 func (s situation) sealSummary() summary {
-	at := summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("Branch %s is being pushed.", s.m.Branch)}
+	at := summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("The watchdog is pushing branch %s.", s.m.Branch)}
 	if p := s.problem(); p != nil {
 		at.reason, at.message = p.Reason, p.Message
 	}
@@ -96,11 +96,11 @@ func (s situation) deliveredSummary() summary {
 }
 
 func (s situation) deadlineSummary() summary {
-	over := fmt.Sprintf("The running time is over spec.activeDeadline (%s). The work is kept: raise the deadline and start", s.o.Spec.Deadline)
+	over := fmt.Sprintf("The running time is over spec.activeDeadline (%s). Tidewaiter keeps the work: raise the deadline and start", s.o.Spec.Deadline)
 	if !s.deadlineOver() { // a person has raised it since
-		over = "The running time was over spec.activeDeadline. The work is kept: start"
+		over = "The running time was over spec.activeDeadline. Tidewaiter keeps the work: start"
 		if s.o.Spec.Deadline > 0 {
-			over = fmt.Sprintf("The running time was over spec.activeDeadline, which is %s now. The work is kept: start", s.o.Spec.Deadline)
+			over = fmt.Sprintf("The running time was over spec.activeDeadline, which is %s now. Tidewaiter keeps the work: start", s.o.Spec.Deadline)
 		}
 	}
 	return summary{phase: Failed, reason: protocol.ReasonDeadlineExceeded, stalled: true, message: over + fmt.Sprintf(" the agent again with %s.", s.retryHint())}
@@ -108,22 +108,22 @@ func (s situation) deadlineSummary() summary {
 
 func (s situation) agentFailedSummary(f *Final) summary {
 	return summary{phase: Failed, reason: cmp.Or(f.Reason, protocol.ReasonAgentFailed), stalled: true, message: fmt.Sprintf(
-		"%s It failed %s and spec.maxRetries is %d. The work is kept: start the agent again with %s.",
+		"%s It failed %s and spec.maxRetries is %d. Tidewaiter keeps the work: start the agent again with %s.",
 		sentence(f.Message), times(s.m.Failures), s.o.Spec.Retries, s.retryHint())}
 }
 
 // podEndedSummary is for an agent whose pods end by themselves.
 func (s situation) podEndedSummary() summary {
 	return summary{phase: Failed, reason: ReasonPodEnded, stalled: true, message: fmt.Sprintf(
-		"Attempt %d: the pod ended by itself before its final report, as did %d before it: neither a person nor the cluster asked it to. From the %dth on each spends a retry, and spec.maxRetries is %d. "+
-			"See the Event PodLost for how it ended; mostly the agent used more memory or disk than spec.agent.resources and the volumes allow. The work is kept: start the agent again with %s.",
+		"Attempt %d: the pod ended by itself before its final report, as did %d before it: neither a user nor the cluster asked it to. From the %dth on each spends a retry, and spec.maxRetries is %d. "+
+			"See the Event PodLost for how it ended; mostly the agent used more memory or disk than spec.agent.resources and the volumes allow. Tidewaiter keeps the work: start the agent again with %s.",
 		s.m.Attempt, s.m.Unordered-1, freeEnds+1, s.o.Spec.Retries, s.retryHint())}
 }
 
 // restartSummary is for an agent whose pod was lost, and that a user starts again.
 func (s situation) restartSummary() summary {
 	return summary{phase: Blocked, reason: ReasonAwaitingRestart, stalled: true, message: fmt.Sprintf(
-		"Attempt %d ended without a final report, and supervision.restartMode of the policy is Ask. The work up to the last valid checkpoint is kept: look at it, then start the agent again with %s.",
+		"Attempt %d ended without a final report, and supervision.restartMode of the policy is Ask. Tidewaiter keeps the work up to the last valid checkpoint: look at it, then start the agent again with %s.",
 		s.m.Attempt, s.retryHint())}
 }
 
@@ -137,29 +137,29 @@ func (s situation) blockedSummary(f *Final) summary {
 	case protocol.ReasonBreakerOpen:
 		message += s.breakerHint()
 	case protocol.ReasonHistoryInvalid:
-		message += fmt.Sprintf(" Nothing was pushed and the work is kept. Let delivery.history of the SupervisorPolicy be Squash to deliver one commit, or change the rule; then deliver with %s.", s.retryHint())
+		message += fmt.Sprintf(" The watchdog pushed nothing and keeps the work. Set delivery.history of the SupervisorPolicy to Squash to deliver one commit, or change the rule. Then deliver with %s.", s.retryHint())
 	case protocol.ReasonPushConflict:
-		message += fmt.Sprintf(" Nothing was overwritten and the work is kept. Remove or rename branch %s on the server, then push again with %s.", s.m.Branch, s.retryHint())
+		message += fmt.Sprintf(" The watchdog overwrote nothing and keeps the work. Remove or rename branch %s on the server, then push again with %s.", s.m.Branch, s.retryHint())
 	case protocol.ReasonPushFailed, protocol.ReasonPushRejected, protocol.ReasonAuthenticationFailed, protocol.ReasonRepositoryNotAllowed, protocol.ReasonBranchNotAllowed:
-		message += fmt.Sprintf(" The work is kept. Fix the cause, then push again with %s.", s.retryHint())
+		message += fmt.Sprintf(" Tidewaiter keeps the work. Fix the cause, then push again with %s.", s.retryHint())
 	case protocol.ReasonObjectFormatUnsupported, protocol.ReasonRepositoryDamaged, protocol.ReasonPreparationFailed:
-		message += fmt.Sprintf(" The attempt ended before its agent was started. Fix the cause, then start the agent with %s.", s.retryHint())
+		message += fmt.Sprintf(" The attempt ended before its agent started. Fix the cause, then start the agent with %s.", s.retryHint())
 	default:
-		message += fmt.Sprintf(" The work is kept. Fix the cause, then start the agent again with %s.", s.retryHint())
+		message += fmt.Sprintf(" Tidewaiter keeps the work. Fix the cause, then start the agent again with %s.", s.retryHint())
 	}
 	return summary{phase: Blocked, reason: reason, message: strings.TrimSpace(message), stalled: true}
 }
 
 func (s situation) breakerHint() string {
-	return fmt.Sprintf(" Remove what keeps checkpoints from being taken, then go on with spec.requests: [{id: %s, resetBreaker: {}}].", s.freeID())
+	return fmt.Sprintf(" Remove the cause, then let the agent continue with spec.requests: [{id: %s, resetBreaker: {}}].", s.freeID())
 }
 
 func (s situation) invalidHint() string {
 	var b strings.Builder
 	if s.m.LastCheckpoint != "" {
-		fmt.Fprintf(&b, " Nothing of checkpoint %s that breaks a rule is delivered; all of it is kept.", s.m.LastCheckpoint)
+		fmt.Fprintf(&b, " The watchdog delivers nothing of checkpoint %s that breaks a rule, and keeps all of it.", s.m.LastCheckpoint)
 	}
-	b.WriteString(" If the change is wanted, widen spec.plan.allowedAreas or the SupervisorPolicy that forbids it.")
+	b.WriteString(" If you want the change, widen spec.plan.allowedAreas or the SupervisorPolicy that forbids it.")
 	from := "the base revision"
 	if s.m.LastValidCheckpoint != "" {
 		from = "checkpoint " + s.m.LastValidCheckpoint

@@ -62,11 +62,11 @@ func (u Unserved) pause(policy, backends string) time.Duration {
 func (s situation) afterUnserved(f *Final) nextRun {
 	if s.m.Unserved.Attempts > maxUnserved {
 		return s.ifAsked(nextRun{run: RunAgent, at: summary{phase: Blocked, reason: protocol.ReasonProviderUnavailable, stalled: true, message: fmt.Sprintf(
-			"Attempt %d: %s %d attempts in a row were not answered. The work is kept: when models answer again, start the agent with %s.",
+			"Attempt %d: %s No model answered %d attempts in a row. Tidewaiter keeps the work: when models answer again, start the agent with %s.",
 			s.m.Attempt, sentence(f.Message), s.m.Unserved.Attempts, s.retryHint())}})
 	}
 	n := nextRun{granted: !s.deadlineOver() && len(s.openRetries()) > 0}
 	n.at = summary{phase: Preparing, reason: protocol.ReasonProviderUnavailable, message: fmt.Sprintf(
-		"Attempt %d: %s No retry is spent. Attempt %d follows%s", s.m.Attempt, sentence(f.Message), s.m.Attempt+1, s.follows(n.granted))}
+		"Attempt %d: %s This spends no retry. Attempt %d follows%s", s.m.Attempt, sentence(f.Message), s.m.Attempt+1, s.follows(n.granted))}
 	return s.agentUnlessOver(n)
 }

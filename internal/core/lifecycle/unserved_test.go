@@ -43,7 +43,7 @@ func TestModelsDoNotAnswer(t *testing.T) {
 		s.settle()
 		c := s.memory.Condition(ConditionSucceeded)
 		at := s.memory.Job.EndedAt.Add(pause).UTC().Format(time.RFC3339)
-		if c.Status != Unknown || c.Reason != protocol.ReasonProviderUnavailable || !strings.Contains(c.Message, "Status529") || !strings.Contains(c.Message, "No retry is spent") || !strings.Contains(c.Message, at) {
+		if c.Status != Unknown || c.Reason != protocol.ReasonProviderUnavailable || !strings.Contains(c.Message, "Status529") || !strings.Contains(c.Message, "This spends no retry") || !strings.Contains(c.Message, at) {
 			t.Fatalf("attempt %d: %+v, want a word on %s", i+1, c, at)
 		}
 		if u := s.memory.Unserved; u == nil || u.Attempts != i+1 || u.Class != protocol.FailureProvider || s.memory.Failures != 0 {

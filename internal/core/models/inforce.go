@@ -116,7 +116,7 @@ func (f Fleet) Choose(d string, refs []policy.ModelRef) (Choice, error) {
 func (in InForce) choose(d string, refs []policy.ModelRef) (Choice, error) {
 	choice, err := in.route(d, refs)
 	if err != nil && in.Problem != "" {
-		err = &Refusal{Message: fmt.Sprintf("%s; the newest configuration is refused, and the last good one stays in force: %s", err, in.Problem)}
+		err = &Refusal{Message: fmt.Sprintf("%s; the gateway refuses the newest configuration, and the last good one stays in force: %s", err, in.Problem)}
 	}
 	return choice, err
 }

@@ -258,7 +258,7 @@ func (b Backend) validateKind(at string) error {
 		errs = append(errs, b.validatePath(from, fmt.Sprintf("%s.paths[%s]", at, from)))
 	}
 	if !headerName(b.KeyHeader) {
-		errs = append(errs, fmt.Errorf("%s.keyHeader: %q is no name of a header", at, b.KeyHeader))
+		errs = append(errs, fmt.Errorf("%s.keyHeader: %q is not the name of a header", at, b.KeyHeader))
 	}
 	if b.KeyPrefix != "" && b.KeyHeader == "" {
 		errs = append(errs, fmt.Errorf("%s.keyPrefix: it has no keyHeader", at))
@@ -267,7 +267,7 @@ func (b Backend) validateKind(at string) error {
 		errs = append(errs, fmt.Errorf("%s.keyPrefix: %q has a character that no header can have", at, b.KeyPrefix))
 	}
 	if kind.Credential != Key && !strings.HasPrefix(b.BaseURL, "https:") {
-		errs = append(errs, fmt.Errorf("%s.baseURL: a backend of the kind %s is asked over https, because its credentials are sent there", at, b.Kind))
+		errs = append(errs, fmt.Errorf("%s.baseURL: a backend of the kind %s needs https, because the gateway sends its credentials there", at, b.Kind))
 	}
 	if (b.Region != "") != (kind.Credential == AWS) || strings.ContainsAny(b.Region, "/ \n") {
 		errs = append(errs, fmt.Errorf("%s.region: a backend of the kind %s needs one such as us-east-1, and no other kind has any", at, bedrock))
@@ -288,7 +288,7 @@ func (b Backend) validatePath(from, at string) error {
 	path := strings.ReplaceAll(b.Paths[from], dialect.ModelPlace, "model")
 	u, err := url.Parse(path)
 	if err != nil || !strings.HasPrefix(path, "/") || u.Path != path || strings.Contains(path, "//") || slices.Contains(strings.Split(path, "/"), "..") {
-		return fmt.Errorf("%s: %q is no path such as /api/%s/chat; parameters are in query", at, b.Paths[from], dialect.ModelPlace)
+		return fmt.Errorf("%s: %q is not a path such as /api/%s/chat; parameters are in query", at, b.Paths[from], dialect.ModelPlace)
 	}
 	return nil
 }

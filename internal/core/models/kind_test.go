@@ -120,7 +120,7 @@ func TestKinds(t *testing.T) {
 		`paths[/v1/messages]: "/a?b=c" is no path`:                                 kind("generic", func(b *models.Backend) { b.Paths = map[string]string{"/v1/messages": "/a?b=c"} }),
 		`paths[/v1/messages]: "/a/../b" is no path`:                                kind("generic", func(b *models.Backend) { b.Paths = map[string]string{"/v1/messages": "/a/../b"} }),
 		`paths[/v1/messages]: "//evil.example.com/b" is no path`:                   kind("generic", func(b *models.Backend) { b.Paths = map[string]string{"/v1/messages": "//evil.example.com/b"} }),
-		`keyHeader: "X Key" is no name of a header`:                                kind("generic", func(b *models.Backend) { b.KeyHeader = "X Key" }),
+		`keyHeader: "X Key" is not the name of a header`:                                kind("generic", func(b *models.Backend) { b.KeyHeader = "X Key" }),
 		"keyPrefix: it has no keyHeader":                                           kind("generic", func(b *models.Backend) { b.KeyPrefix = "Token " }),
 		"keyPrefix: \"a\\nb\" has a character":                                     kind("generic", func(b *models.Backend) { b.KeyHeader, b.KeyPrefix = "X-Key", "a\nb" }),
 		"baseURL: a backend of the kind vertex is asked over https":                kind("vertex", func(b *models.Backend) { b.BaseURL, b.Key = "http://a", "" }),

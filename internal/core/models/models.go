@@ -85,7 +85,7 @@ const (
 func (c Config) Validate() error {
 	var errs []error
 	if len(c.Backends) > maxBackends {
-		errs = append(errs, fmt.Errorf("backends: %d are listed, %d are the most", len(c.Backends), maxBackends))
+		errs = append(errs, fmt.Errorf("backends: the list has %d, and the limit is %d", len(c.Backends), maxBackends))
 	}
 	seen := map[string]bool{}
 	for i, b := range c.Backends {
@@ -109,7 +109,7 @@ func (c Config) Validate() error {
 func (b Backend) validate(at string) error {
 	var errs []error
 	if len(b.Dialects) == 0 {
-		errs = append(errs, fmt.Errorf("%s.dialects: at least one is needed, for example %s", at, names()))
+		errs = append(errs, fmt.Errorf("%s.dialects: list at least one, for example %s", at, names()))
 	}
 	for _, d := range b.Dialects {
 		if _, ok := dialect.Find(d); !ok {
@@ -124,14 +124,14 @@ func (b Backend) validate(at string) error {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		errs = append(errs, fmt.Errorf("%s.baseURL: a user, a query or a fragment cannot be in it; keys come from the Secret", at))
 	case u.Scheme == "http" && b.Key != "":
-		errs = append(errs, fmt.Errorf("%s.baseURL: a key is not sent over plain http; use https, or leave out the key", at))
+		errs = append(errs, fmt.Errorf("%s.baseURL: the gateway sends no key over plain http; use https, or leave out the key", at))
 	}
 	errs = append(errs, b.validateRoute(at))
 	if b.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("%s.concurrency: it is negative; leave it out for no limit", at))
 	}
 	if len(b.Models) == 0 || len(b.Models) > maxModels {
-		errs = append(errs, fmt.Errorf("%s.models: from 1 to %d are needed", at, maxModels))
+		errs = append(errs, fmt.Errorf("%s.models: list from 1 to %d", at, maxModels))
 	}
 	for i, m := range b.Models {
 		errs = append(errs, b.validateModel(m, i, fmt.Sprintf("%s.models[%d]", at, i)))
@@ -144,7 +144,7 @@ func (b Backend) validateRoute(at string) error {
 	var errs []error
 	for _, e := range []struct{ field, name string }{{"key", b.Key}, {"proxyKey", b.ProxyKey}, {"clientCertificate", b.ClientCertificate}} {
 		if strings.ContainsAny(e.name, "/\x00") || strings.HasPrefix(e.name, ".") {
-			errs = append(errs, fmt.Errorf("%s.%s: %q is no name of an entry of the Secret", at, e.field, e.name))
+			errs = append(errs, fmt.Errorf("%s.%s: %q is not the name of an entry of the Secret", at, e.field, e.name))
 		}
 	}
 	encrypted := strings.HasPrefix(b.BaseURL, "https:")
@@ -304,7 +304,7 @@ func (c Config) named(d string, ref policy.ModelRef) (Route, error) {
 		return Route{}, &Refusal{Message: fmt.Sprintf("%s names the model %q, which the backend %q does not list", at, ref.Model, ref.Backend)}
 	}
 	if u, err := url.Parse(b.BaseURL); ref.Key != (policy.SecretKey{}) && (err != nil || u.Scheme != "https") {
-		return Route{}, &Refusal{Message: fmt.Sprintf("%s has a secretKeyRef, and the backend %q is asked over plain http: no key is sent there", at, ref.Backend)}
+		return Route{}, &Refusal{Message: fmt.Sprintf("%s has a secretKeyRef, and the backend %q has a plain http URL: the gateway sends no key there", at, ref.Backend)}
 	}
 	return Route{Backend: b, Model: b.Models[j], Key: ref.Key, ProviderState: ref.ProviderState == policy.StateAllow}, nil
 }

@@ -64,7 +64,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	many := models.Config{Backends: make([]models.Backend, 65)}
-	if err := many.Validate(); err == nil || !strings.Contains(err.Error(), "64 are the most") {
+	if err := many.Validate(); err == nil || !strings.Contains(err.Error(), "the limit is 64") {
 		t.Errorf("too many: %v", err)
 	}
 }

@@ -73,11 +73,11 @@ func (p Prices) validate() error {
 	}
 	for _, x := range p.single() {
 		if _, err := ledger.ParseDecimal(x.price); x.price != "" && err != nil {
-			return fmt.Errorf(`%s: %q is no price such as "0.01"`, x.name, x.price)
+			return fmt.Errorf(`%s: %q is not a price, such as "0.01"`, x.name, x.price)
 		}
 	}
 	if len(p.LongContext) > maxLong {
-		return fmt.Errorf("longContext: %d are listed, %d are the most", len(p.LongContext), maxLong)
+		return fmt.Errorf("longContext: the list has %d, and the limit is %d", len(p.LongContext), maxLong)
 	}
 	seen := map[int64]bool{}
 	for i, l := range p.LongContext {
@@ -97,7 +97,7 @@ func (r Rates) validate() error {
 		{"input", r.Input}, {"cachedInput", r.CachedInput}, {"cacheWrite", r.CacheWrite}, {"cacheWriteHour", r.CacheWriteHour}, {"output", r.Output},
 	} {
 		if _, err := ledger.ParseDecimal(x.price); x.price != "" && err != nil {
-			return fmt.Errorf(`%s: %q is no price of a million tokens such as "3.00"`, x.name, x.price)
+			return fmt.Errorf(`%s: %q is not the price of a million tokens, such as "3.00"`, x.name, x.price)
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func TestPricesAreChecked(t *testing.T) {
 		"longContext[0].above: 0":   {LongContext: []models.LongRates{long(0, "1")}},
 		"longContext[1].above: 9":   {LongContext: []models.LongRates{long(9, "1"), long(9, "2")}},
 		"longContext[0].input: \"a": {LongContext: []models.LongRates{long(9, "a")}},
-		"longContext: 9 are listed": {LongContext: make([]models.LongRates, 9)},
+		"longContext: the list has 9": {LongContext: make([]models.LongRates, 9)},
 	} {
 		err := models.Config{Backends: []models.Backend{backend(func(b *models.Backend) { b.Models = []models.Model{{Name: "a", Prices: prices}} })}}.Validate()
 		if err == nil || !strings.Contains(err.Error(), "backends[0].models[0].prices."+want) {

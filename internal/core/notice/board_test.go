@@ -64,15 +64,15 @@ func TestABoardTellsOfACheckpointOnce(t *testing.T) {
 	b.tells(1, `[SUPERVISOR] Checkpoint login-2 found 2 broken rules of severity error.
 - "a.md", rule areas: it is outside. To fix it: move it to web.
 - "b.md", rule areas: it is outside. To fix it: move it to web.
-Nothing was put back. Fix this now, then go on with your task.`)
+All files are as you wrote them. Fix this now, then continue with your task.`)
 	b.broken(3, nil, "a.md", "b.md") // it is told so
 	b.tells(3, "")
 	b.broken(4, nil, "b.md")
-	b.tells(5, `[SUPERVISOR] Checkpoint login-4 found 1 broken rule of severity error. This takes the place of what you were told of checkpoint login-2. Fixed since: "a.md" (rule areas).
+	b.tells(5, `[SUPERVISOR] Checkpoint login-4 found 1 broken rule of severity error. This replaces what the supervisor told you of checkpoint login-2. Fixed since: "a.md" (rule areas).
 - "b.md", rule areas: it is outside. To fix it: move it to web.
-Nothing was put back. Fix this now, then go on with your task.`)
+All files are as you wrote them. Fix this now, then continue with your task.`)
 	b.Valid(5, "login-5")
-	b.tells(7, `[SUPERVISOR] Checkpoint login-5: the broken rules that you were told of at checkpoint login-4 are fixed. There is nothing more to do about them.`)
+	b.tells(7, `[SUPERVISOR] Checkpoint login-5: the rules that were broken at checkpoint login-4 are fixed. There is nothing more to do about them.`)
 	b.Valid(6, "login-6")
 	b.tells(9, "")
 	b.broken(7, nil, "c.md")
@@ -100,7 +100,7 @@ Because of this, files went back to the last valid checkpoint: "a.md", "web/b.md
 	person := notice.RolledBack(notice.Reverted{Request: "r1", Kind: protocol.RollbackPaths, Before: "login-6", From: "checkpoint login-2", Paths: []string{"web/b.md"}, Kept: 1})
 	b.broken(6, nil, "c.md")
 	b.RolledBack(person, true)
-	b.tells(7, `[SUPERVISOR] A person has put files of the workspace back. Reverted 1 file: web/b.md. Kept 1 other change. As in checkpoint login-2; the state before it is checkpoint login-6. Do not write the same again unless your task cannot be done without it, and look at a file before you edit it.`)
+	b.tells(7, `[SUPERVISOR] A user has put files of the workspace back. Reverted 1 file: web/b.md. Kept 1 other change. As in checkpoint login-2; the state before it is checkpoint login-6. Do not write the same again unless your task cannot be done without it, and look at a file before you edit it.`)
 	b.RolledBack(person, false)
 	b.Valid(8, "login-8")
 	b.tells(9, "")

@@ -69,7 +69,7 @@ func bounds(plan protocol.Plan, p policy.Effective, role string, locks []string,
 	if b.Len() == 0 {
 		return ""
 	}
-	return "Where you may write. What breaks this is not delivered, and may be put back:" + b.String()
+	return "You may write within these bounds. The supervisor does not deliver what breaks them, and may put it back:" + b.String()
 }
 
 // pathsOf are the patterns of path rules that are closed for a role, and those that are open for others.

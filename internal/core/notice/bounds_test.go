@@ -30,7 +30,7 @@ func TestBounds(t *testing.T) {
 		Contracts: []policy.Contract{{Name: "openapi", Paths: []string{"api/openapi.yaml"}}, {Name: "db", Paths: []string{"db/schema/**"}}},
 		Changes:   policy.Changes{MaxFiles: 20, MaxFileSize: 1 << 20},
 	}
-	want := `Where you may write. What breaks this is not delivered, and may be put back:
+	want := `You may write within these bounds. The supervisor does not deliver what breaks them, and may put it back:
 - Write only to these areas: web/**, docs.
 - Leave these areas as they are: web/legacy.
 - Only the planned files may change.

@@ -32,10 +32,10 @@ func Failed(f protocol.Fault, inARow, allowed int, at time.Time) Failure {
 	}
 	if inARow >= allowed {
 		n.ActionTaken = frozen
-		n.Suggestion = "nothing: a person removes the cause and lets you go on"
+		n.Suggestion = "nothing: a user removes the cause and lets you continue"
 	} else {
-		n.Suggestion = fmt.Sprintf("stop what the message names: end processes that write all the time, free space on the volume; "+
-			"the checkpoint is tried again after a pause, and after %d failures in a row you are frozen until a person decides", allowed)
+		n.Suggestion = fmt.Sprintf("stop what the message names: end processes that write all the time, free space on the volume. "+
+			"The watchdog tries the checkpoint again after a pause, and after %d failures in a row it freezes you until a user decides", allowed)
 	}
 	return n
 }

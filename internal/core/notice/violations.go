@@ -61,7 +61,7 @@ func Correction(checkpoint string, list []protocol.Violation, back *Back) string
 	}
 	text := fmt.Sprintf("Your work is not delivered yet: checkpoint %s breaks rules.\n%s\n\n", checkpoint, lines(points(list), 0))
 	if back != nil {
-		text += back.text(checkpoint) + " Then end again. If the task cannot be done within the rules, say why: nothing is delivered then."
+		text += back.text(checkpoint) + " Then end again. If you cannot do the task within the rules, say why: the supervisor then delivers nothing."
 	} else {
 		text += "Fix this and end again. Leave the rest of your work as it is."
 	}
@@ -74,8 +74,8 @@ func Correction(checkpoint string, list []protocol.Violation, back *Back) string
 // Undone tells an agent in words that has ended its task that its work went back and that it has done nothing instead. Checkpoint is the name of the one
 // that took it back, and objection what that objected to.
 func Undone(checkpoint, objection string) string {
-	return fmt.Sprintf("Your work went back at checkpoint %s, and nothing was done instead: there is nothing to deliver. What was wrong: %s. "+
-		"Do the work again without breaking that rule, and end again. If the task cannot be done within the rules, say why: nothing is delivered then.",
+	return fmt.Sprintf("Your work went back at checkpoint %s, and you did no other work: there is nothing to deliver. What was wrong: %s. "+
+		"Do the work again without breaking that rule, and end again. If you cannot do the task within the rules, say why: the supervisor then delivers nothing.",
 		checkpoint, trimmed(objection, 4*maxText))
 }
 

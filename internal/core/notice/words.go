@@ -116,14 +116,14 @@ func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 func (w Word) text(before *Word) string {
 	switch {
 	case w.Fixed != "":
-		return fmt.Sprintf("%s Checkpoint %s: the broken rules that you were told of at checkpoint %s are fixed. There is nothing more to do about them.", steering.Tag, w.Checkpoint, w.Fixed)
+		return fmt.Sprintf("%s Checkpoint %s: the rules that were broken at checkpoint %s are fixed. There is nothing more to do about them.", steering.Tag, w.Checkpoint, w.Fixed)
 	case len(w.Points) == 0:
 		return steering.Tag + " " + w.Back
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s Checkpoint %s found %s of severity %s.", steering.Tag, w.Checkpoint, plural(len(w.Points)+w.More, "broken rule"), w.Severity)
 	if before != nil {
-		fmt.Fprintf(&b, " This takes the place of what you were told of checkpoint %s.", before.Checkpoint)
+		fmt.Fprintf(&b, " This replaces what the supervisor told you of checkpoint %s.", before.Checkpoint)
 		if fixed := fixed(*before, w); fixed != "" {
 			fmt.Fprintf(&b, " Fixed since: %s.", fixed)
 		}
@@ -132,7 +132,7 @@ func (w Word) text(before *Word) string {
 	if w.Back != "" {
 		b.WriteString("\n" + w.Back)
 	} else {
-		b.WriteString("\nNothing was put back. Fix this now, then go on with your task.")
+		b.WriteString("\nAll files are as you wrote them. Fix this now, then continue with your task.")
 	}
 	if len(w.Critical) > 0 {
 		b.WriteString("\n" + acknowledge(w.Critical))
@@ -161,5 +161,5 @@ func ahead(list []Point) string {
 
 // text is a person's rollback in words.
 func (n Rollback) text() string {
-	return "A person has put files of the workspace back. " + n.Message + ". Do not write the same again unless your task cannot be done without it, and look at a file before you edit it."
+	return "A user has put files of the workspace back. " + n.Message + ". Do not write the same again unless your task cannot be done without it, and look at a file before you edit it."
 }

@@ -77,8 +77,8 @@ func TestRecords(t *testing.T) {
 
 // TestTextSaysWhere an agent may write, behind what it is to do.
 func TestTextSaysWhere(t *testing.T) {
-	task := runtimes.Task{Prompt: "Add a page.", Instructions: "The form.", Bounds: "Where you may write."}
-	if got := task.Text(); got != "Add a page.\n\nThe form.\n\nWhere you may write." {
+	task := runtimes.Task{Prompt: "Add a page.", Instructions: "The form.", Bounds: "You may write within these bounds."}
+	if got := task.Text(); got != "Add a page.\n\nThe form.\n\nYou may write within these bounds." {
 		t.Errorf("it is told %q", got)
 	}
 }
@@ -86,11 +86,11 @@ func TestTextSaysWhere(t *testing.T) {
 // TestAnInterruptedAgentIsToldWhatWentBack before it is told its task.
 func TestAnInterruptedAgentIsToldWhatWentBack(t *testing.T) {
 	task := runtimes.Task{Prompt: "Add a page.", Interrupted: true}
-	if got := task.Text(); !strings.HasSuffix(got, "look at it before you go on. What the task is:\n\nAdd a page.") {
+	if got := task.Text(); !strings.HasSuffix(got, "look at it before you continue. What the task is:\n\nAdd a page.") {
 		t.Errorf("it is told %q", got)
 	}
 	task.Remains = "These files went back."
-	if got := task.Text(); !strings.HasSuffix(got, "look at it before you go on. These files went back. What the task is:\n\nAdd a page.") {
+	if got := task.Text(); !strings.HasSuffix(got, "look at it before you continue. These files went back. What the task is:\n\nAdd a page.") {
 		t.Errorf("it is told %q", got)
 	}
 }

@@ -38,7 +38,7 @@ func (d *decision) reached(entries int) {
 	next, ids := d.s.Directed.Hear(entries)
 	d.s.Directed = next
 	if len(ids) > 0 {
-		d.e.News.Told, d.e.News.How = ids, fmt.Sprintf("the model was told, and has answered; turn %d", d.s.Turns)
+		d.e.News.Told, d.e.News.How = ids, fmt.Sprintf("the watchdog told the model, which has answered; turn %d", d.s.Turns)
 	}
 }
 

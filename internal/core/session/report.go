@@ -100,31 +100,31 @@ func (s *State) done(e anomaly.Episode) (what string, turn int64) {
 	f := e.Finding
 	switch last := e.Tried[len(e.Tried)-1]; {
 	case last == steering.Observe:
-		return "the agent is not told", 0
+		return "the watchdog does not tell the agent", 0
 	case s.Word != nil && s.Word.Anomaly == string(f.Kind):
-		return "the agent is being told", 0
+		return "the watchdog is telling the agent", 0
 	case e.RunTurn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
-		return "the agent was told", 0
+		return "the watchdog told the agent", 0
 	case s.unsaid(f.Thread) != "":
-		return "the model will be told with its next request", 0
+		return "the watchdog tells the model with its next request", 0
 	case s.Act != nil && s.Act.Thread == f.Thread && last == steering.Hold:
-		return "its next call is held", 0
+		return "the watchdog holds its next call", 0
 	case last == steering.Hold:
-		return "its call was held", e.RunTurn
+		return "the watchdog held its call", e.RunTurn
 	case last == steering.Rollback:
-		return "the workspace was put back to the last valid checkpoint", e.RunTurn
+		return "the workspace went back to the last valid checkpoint", e.RunTurn
 	case last == steering.Restart:
-		return "the agent is ended, and started anew", 0
+		return "the watchdog ends the agent, and starts it again", 0
 	case last == steering.Block:
-		return "the agent is ended", 0
+		return "the watchdog ends the agent", 0
 	case last == steering.Surgery:
-		return "the model was told, and what repeats itself was left out of what it sees", e.RunTurn
+		return "the watchdog told the model, and left repetitions out of what it sees", e.RunTurn
 	case last == steering.NoTools && s.Act != nil && s.Act.Rung == last:
-		return "the model had no tools, and the agent ended: it is started again in its session", e.RunTurn
+		return "the model had no tools, and the agent ended: the watchdog starts it again in its session", e.RunTurn
 	case last == steering.NoTools:
-		return "the model was told, and had no tools", e.RunTurn
+		return "the watchdog told the model, which had no tools", e.RunTurn
 	default:
-		return "the model was told", e.RunTurn
+		return "the watchdog told the model", e.RunTurn
 	}
 }
 

@@ -71,7 +71,7 @@ func (d *decision) leftOut(before []byte, after string) {
 	}
 	x := &d.e.Steps[last]
 	if d.f.Recorded.Bytes >= maxLeftOut {
-		x.Missing = fmt.Sprintf("more than %d MiB were taken out of the conversations of this Feature", maxLeftOut>>20)
+		x.Missing = fmt.Sprintf("the watchdog took more than %d MiB out of the conversations of this Feature", maxLeftOut>>20)
 		return
 	}
 	if d.s.redactor == nil { // it is dear, and few need it

@@ -22,7 +22,7 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 	switch {
 	case !d.Changed:
 		return report(protocol.OutcomeDelivered, protocol.ReasonNothingChanged,
-			"the work changed no file: nothing was pushed")
+			"the work changed no file: the watchdog pushed nothing")
 	case d.Pushed != "" && d.Pushed == d.Head:
 		return report(protocol.OutcomeDelivered, protocol.ReasonDelivered,
 			fmt.Sprintf("commit %s is branch %s", short(d.Head), d.Branch))
@@ -30,7 +30,7 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 		return report(protocol.OutcomeBlocked, d.Refusal.Reason, d.Refusal.Message)
 	case d.Fault != nil && d.Failures >= maxDeliveries:
 		return report(protocol.OutcomeBlocked, protocol.ReasonPushFailed,
-			fmt.Sprintf("the delivery was tried %d times and failed, the last time with %s: %s", d.Failures, d.Fault.Reason, d.Fault.Message))
+			fmt.Sprintf("the watchdog tried the delivery %d times and failed, the last time with %s: %s", d.Failures, d.Fault.Reason, d.Fault.Message))
 	case !d.Reviewed:
 		return protocol.FinalReport{}, false
 	case d.Objection != "":
@@ -66,12 +66,12 @@ func (s State) failed(i int) protocol.FinalReport {
 // interrupted is the final report of an attempt that was asked to end.
 func (s State) interrupted() protocol.FinalReport {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended, Head: s.Delivery.Head,
-		Message: "the agent was ended after a last checkpoint; the work is kept"}
+		Message: "the watchdog ended the agent after a last checkpoint, and keeps the work"}
 	if s.End == Stop {
 		f.Outcome, f.Reason = protocol.OutcomeStopped, s.StopReason
 	}
 	if s.Checkpoints.Failures > 0 {
-		f.Message = fmt.Sprintf("the agent was ended, but its last state could not be captured (%s); it is still on the "+
+		f.Message = fmt.Sprintf("the watchdog ended the agent, but could not capture its last state (%s), which is still on the "+
 			"workspace volume", s.Checkpoints.Failure.Message)
 	}
 	return f
@@ -83,7 +83,7 @@ func (s State) unstoppable() protocol.FinalReport {
 	if s.End != GoOn {
 		f = s.interrupted()
 	}
-	f.Message = fmt.Sprintf("the agent's processes could not be stopped %d times in a row, so their container was ended; what they "+
+	f.Message = fmt.Sprintf("the watchdog could not stop the agent's processes %d times in a row, so it ended their container. What they "+
 		"wrote since the last checkpoint is still on the workspace volume (%s)", s.Agent.Resisted, s.Agent.Resistance)
 	return f
 }
@@ -98,7 +98,7 @@ func (s State) repeated() protocol.FinalReport {
 // unfinished is the final report of an attempt without an agent for work that an agent has not finished.
 func (s State) unfinished(i int) protocol.FinalReport {
 	return protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, Reason: protocol.ReasonAgentFailed, Head: s.Delivery.Head,
-		Message: fmt.Sprintf("task %q has not been finished by any attempt: there is nothing to deliver without an agent",
+		Message: fmt.Sprintf("no attempt has finished task %q: there is nothing to deliver without an agent",
 			s.Tasks[i].Name)}
 }
 
@@ -157,7 +157,7 @@ func (s State) fault() *protocol.Fault {
 		return nil
 	case s.Checkpoints.Breaker:
 		return &protocol.Fault{Reason: protocol.ReasonBreakerOpen, Message: fmt.Sprintf(
-			"%d checkpoints in a row failed, the last one because %s; the agent is frozen",
+			"%d checkpoints in a row failed, the last one because %s; the watchdog has frozen the agent",
 			s.Checkpoints.Failures, s.Checkpoints.Failure.Message)}
 	case s.overBudget():
 		return &protocol.Fault{Reason: protocol.ReasonBudgetExceeded, Message: s.Allowance.Exceeded}

@@ -105,7 +105,7 @@ func (s State) rollback(r protocol.Request) (Action, bool) {
 	case r.Rollback == nil:
 		return refuse(r.ID, "the request does not say what to roll back"), true
 	case s.Checkpoints.Breaker && !s.Seal:
-		return refuse(r.ID, "the breaker is open, so that the state of now could not be kept: send the request resetBreaker "+
+		return refuse(r.ID, "the breaker is open, so the watchdog cannot keep the present state: send the request resetBreaker "+
 			"first, then ask again with a new id"), true
 	case !s.Seal && !s.Agent.Connected:
 		return Action{}, false
@@ -115,16 +115,16 @@ func (s State) rollback(r protocol.Request) (Action, bool) {
 
 func (s State) reset(id string) protocol.RequestReport {
 	if s.Checkpoints.Breaker {
-		return protocol.RequestReport{ID: id, OK: true, Message: "the breaker is closed; checkpoints are tried again"}
+		return protocol.RequestReport{ID: id, OK: true, Message: "the breaker is closed; the watchdog tries checkpoints again"}
 	}
 	return protocol.RequestReport{ID: id, OK: false, Message: "the breaker is not open: nothing to reset"}
 }
 
 func (s State) release(id string) protocol.RequestReport {
 	if s.onHold() {
-		return protocol.RequestReport{ID: id, OK: true, Message: "the agent goes on"}
+		return protocol.RequestReport{ID: id, OK: true, Message: "the agent continues"}
 	}
-	return protocol.RequestReport{ID: id, OK: false, Message: "the agent is not held: nothing to release"}
+	return protocol.RequestReport{ID: id, OK: false, Message: "the agent does not wait for a release: nothing to do"}
 }
 
 func refuse(id, message string) Action {

@@ -43,7 +43,7 @@ func (p Preparation) Final() (protocol.FinalReport, bool) {
 		return f, true
 	}
 	if p.unknown >= maxPreparations {
-		f.Message = fmt.Sprintf("the preparation was tried %d times and failed, the last time with: %s", p.unknown, p.fault.Message)
+		f.Message = fmt.Sprintf("the watchdog tried the preparation %d times and failed, the last time with: %s", p.unknown, p.fault.Message)
 		return f, true
 	}
 	return protocol.FinalReport{}, false

@@ -19,7 +19,7 @@ call task_complete when the task is done.`
 
 const (
 	// reminder is what a model is told that has called no tool.
-	reminder = "You have called no tool. Go on with the task by calling tools, ask a person with ask_user, or call task_complete if the task is done."
+	reminder = "You have called no tool. Continue with the task by calling tools, ask a user with ask_user, or call task_complete if the task is done."
 	// cutReminder is what a model is told whose answer was cut off.
 	cutReminder = "Your answer was cut off because it was too long. Go on in smaller steps: call one tool at a time, and send smaller patches."
 	// broken is the result of a call that cannot be made.

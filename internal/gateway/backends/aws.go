@@ -84,7 +84,7 @@ func (a *aws) podChain(ctx context.Context) (awssdk.CredentialsProvider, error) 
 	if a.chain == nil {
 		loaded, err := config.LoadDefaultConfig(ctx, config.WithRegion(a.region), config.WithHTTPClient(a.client))
 		if err != nil {
-			return nil, fmt.Errorf("the gateway's configuration of AWS cannot be used: %w", err)
+			return nil, fmt.Errorf("cannot use the gateway's configuration of AWS: %w", err)
 		}
 		a.chain = loaded.Credentials
 	}

@@ -93,7 +93,7 @@ func (e *events) next() ([]byte, error) {
 		return nil, err
 	}
 	if n := binary.BigEndian.Uint32(length); n > maxFrame {
-		return nil, fmt.Errorf("a frame of the backend's stream has %d bytes, %d are the most", n, maxFrame)
+		return nil, fmt.Errorf("a frame of the backend's stream has %d bytes, and the limit is %d", n, maxFrame)
 	}
 	frame, err := e.decoder.Decode(e.in, e.payload[:0])
 	if err != nil {
@@ -135,7 +135,7 @@ func event(frame eventstream.Message) ([]byte, error) {
 		return nil, fmt.Errorf("an event of the backend's stream is no JSON: %w", err)
 	}
 	if strings.ContainsFunc(inner.Type, func(c rune) bool { return (c < 'a' || c > 'z') && c != '_' }) {
-		return nil, errors.New("an event of the backend's stream has a type that is no word")
+		return nil, errors.New("an event of the backend's stream has a type that is not one word")
 	}
 	// JSON has ends of lines between its values alone, where they mean nothing.
 	for i, c := range chunk.Bytes {

@@ -77,12 +77,12 @@ func TestStreamOfAWS(t *testing.T) {
 			"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"It broke.\"}}\n\n", ""},
 		"cut off":             {start[:len(start)-3], "", "unexpected EOF"},
 		"cut off at once":     {start[:2], "", "unexpected EOF"},
-		"too large":           {tooLarge, "", "1048577 bytes, 1048576 are the most"},
+		"too large":           {tooLarge, "", "1048577 bytes, and the limit is 1048576"},
 		"altered":             {append(start[:len(start)-1:len(start)-1], start[len(start)-1]^1), "", "checksum"},
 		"an unknown type":     {frame(t, "{}", ":message-type", "command"), "", `of the type "command"`},
 		"no JSON":             {frame(t, "x", ":message-type", "event", ":event-type", "chunk"), "", "has no JSON"},
 		"no JSON within":      {chunk(t, "x"), "", "is no JSON"},
-		"a type that injects": {chunk(t, `{"type":"a\ndata: b"}`), "", "is no word"},
+		"a type that injects": {chunk(t, `{"type":"a\ndata: b"}`), "", "is not one word"},
 	} {
 		answer, text, err := translated(http.StatusOK, eventStream, tc.body)
 		if diff := cmp.Diff(tc.want, text); diff != "" {

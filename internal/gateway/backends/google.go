@@ -87,7 +87,7 @@ func (g *google) newSource(ctx context.Context, key string) (oauth2.TokenSource,
 	// Other kinds of credentials name files, URLs and programs.
 	config, err := googleauth.JWTConfigFromJSON([]byte(key), googleScope)
 	if err != nil {
-		return nil, errors.New("the key is no key of a Google service account, as JSON")
+		return nil, errors.New("the key is not that of a Google service account, as JSON")
 	}
 	config.TokenURL = googleTokens
 	return config.TokenSource(ctx), nil

@@ -153,7 +153,7 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 		err := errors.Join(server.Shutdown(last), p.slots[egress.FieldGit].Drain(last))
 		// Agents' clients keep connections that they do not use: that these are cut off is as usual.
 		if cut := p.slots[egress.FieldAgent].Drain(last); cut != nil {
-			p.options.Logger.Info("Connections of agents are cut off", "message", cut.Error())
+			p.options.Logger.Info("Cutting off connections of agents", "message", cut.Error())
 		}
 		_ = server.Close() // connections that are no tunnels yet end, too
 		stopped <- err

@@ -22,7 +22,7 @@ import (
 var ErrUnavailable = errors.New("the ledger's database cannot be used at the moment; try again")
 
 // ErrInUse is wrapped, with ErrUnavailable, when another process has a database that one alone can have.
-var ErrInUse = errors.New("another process has it: one gateway alone can use SQLite; for several replicas use PostgreSQL")
+var ErrInUse = errors.New("another process has it: only one gateway can use SQLite; for several replicas use PostgreSQL")
 
 // Codes of errors by which a server says that the reason is not in the statement
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html): by class, the first two characters.

@@ -278,7 +278,7 @@ func TestPin(t *testing.T) {
 		if terms, _, err := replicas[1].Pin(t.Context(), ledger.PinKey{FeatureUID: "uid", Attempt: 3}, nil, "x"); err != nil || len(terms) != 0 {
 			t.Errorf("no terms: %q, %v", terms, err)
 		}
-		if _, _, err := replicas[1].Pin(t.Context(), key, make([]byte, 1<<20+1), ""); err == nil || !strings.Contains(err.Error(), "are the most") {
+		if _, _, err := replicas[1].Pin(t.Context(), key, make([]byte, 1<<20+1), ""); err == nil || !strings.Contains(err.Error(), "the limits are") {
 			t.Errorf("too many: %v", err)
 		}
 	})

@@ -29,7 +29,7 @@ type PinKey struct {
 func (l *Ledger) Pin(ctx context.Context, key PinKey, terms []byte, templates string) (pinnedTerms []byte, pinnedTemplates string, err error) {
 	const what = "pin what applies to a task"
 	if len(terms) > maxTerms || len(templates) > maxTemplates {
-		return nil, "", fmt.Errorf("%s: %d bytes of terms and %d bytes of templates are too many: %d and %d are the most", what, len(terms), len(templates), maxTerms, maxTemplates)
+		return nil, "", fmt.Errorf("%s: %d bytes of terms and %d bytes of templates are too many: the limits are %d and %d", what, len(terms), len(templates), maxTerms, maxTemplates)
 	}
 	key.FeatureUID, key.Task = word(key.FeatureUID, maxWord), word(key.Task, maxWord)
 	var text []byte

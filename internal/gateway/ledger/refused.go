@@ -92,7 +92,7 @@ func (r *refusals) settle() {
 	r.rows, r.lost = map[string]*settlement{}, 0
 	r.mu.Unlock()
 	if lost > 0 {
-		r.ledger.log.Warn("Refused calls were not recorded: too many Features had some at once", "calls", lost)
+		r.ledger.log.Warn("Did not record refused calls: too many Features had some at once", "calls", lost)
 	}
 	var batch []*settlement
 	write := func() {
@@ -100,7 +100,7 @@ func (r *refusals) settle() {
 		ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 		defer cancel()
 		if _, err := r.ledger.record(ctx, quick, batch); err != nil {
-			r.ledger.log.Warn("Refused calls could not be recorded", "rows", len(batch), "error", err.Error())
+			r.ledger.log.Warn("Cannot record refused calls", "rows", len(batch), "error", err.Error())
 			for _, s := range batch {
 				r.keep(s)
 			}

@@ -101,7 +101,7 @@ func (f *fullness) makeRoom(batch []*settlement) {
 	for range dropSteps {
 		room, err := f.room(ctx)
 		if err != nil {
-			log.Warn("The room of the ledger is not known", "error", err.Error())
+			log.Warn("Cannot find out how much room the ledger has", "error", err.Error())
 			return
 		}
 		f.looked, f.recorded, f.many = now, 0, room.Often()
@@ -111,7 +111,7 @@ func (f *fullness) makeRoom(batch []*settlement) {
 		}
 		lost, err := f.drop(ctx, lacking)
 		if err != nil {
-			log.Warn("No room could be made in the ledger", "error", err.Error())
+			log.Warn("Cannot make room in the ledger", "error", err.Error())
 			return
 		}
 		f.note(lost)

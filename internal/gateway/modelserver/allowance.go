@@ -24,13 +24,13 @@ func (s *Server) allowance(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	a, err := s.allowed(ctx, caller, ledger.ParseAmount(r.URL.Query().Get(protocol.ParamWanted)))
 	if err != nil {
-		s.options.Logger.Warn("A budget cannot be read", "feature", caller.Feature, "error", err.Error())
-		http.Error(w, "tidewaiter: the gateway's ledger cannot be read at the moment; try again", http.StatusServiceUnavailable)
+		s.options.Logger.Warn("Cannot read a budget", "feature", caller.Feature, "error", err.Error())
+		http.Error(w, "tidewaiter: the gateway cannot read its ledger at the moment; try again", http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(a); err != nil { // the watchdog hung up
-		s.options.Logger.Debug("An allowance was not sent", "feature", caller.Feature, "error", err.Error())
+		s.options.Logger.Debug("Cannot send an allowance", "feature", caller.Feature, "error", err.Error())
 	}
 }
 

@@ -105,7 +105,7 @@ func unauthorized(err error) *failure {
 	case err == nil:
 		return nil
 	case is:
-		return fail(http.StatusServiceUnavailable, protocol.ReasonSuspendedByPolicy, nil, "%v: no model is asked until it is false", suspended)
+		return fail(http.StatusServiceUnavailable, protocol.ReasonSuspendedByPolicy, nil, "%v: the gateway asks no model until it is false", suspended)
 	case refused:
 		return notAvailable(refusal)
 	case errors.Is(err, ErrUnrecorded):

@@ -80,7 +80,7 @@ func TestCompressedAnswers(t *testing.T) {
 		}
 	}
 	encoding = "br"
-	if answer, text := w.ask("login", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusBadGateway || !strings.Contains(text, "cannot be read") {
+	if answer, text := w.ask("login", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusBadGateway || !strings.Contains(text, "cannot read") {
 		t.Errorf("%d %s", answer.StatusCode, text)
 	}
 }

@@ -159,7 +159,7 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 			return elsewhere(fail(http.StatusServiceUnavailable, reasonNoKey, err, "the gateway has no credentials for the backend %q: an administrator looks at its log, which says why", name))
 		}
 		c.passage.tell(models.Failed)
-		return elsewhere(fail(http.StatusBadGateway, reasonUnreachable, err, "the backend %q cannot be reached; the gateway's log says why", name))
+		return elsewhere(fail(http.StatusBadGateway, reasonUnreachable, err, "the gateway cannot reach the backend %q; its log says why", name))
 	}
 	defer answer.Body.Close()
 	outcome := models.Answered
@@ -180,7 +180,7 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 		return short
 	}
 	if err != nil {
-		return elsewhere(fail(http.StatusBadGateway, reasonEncoded, err, "the backend %q answers in an encoding that was not asked for and cannot be read: %q", name, answer.Header.Get("Content-Encoding")))
+		return elsewhere(fail(http.StatusBadGateway, reasonEncoded, err, "the backend %q answers in an encoding that the gateway did not ask for and cannot read: %q", name, answer.Header.Get("Content-Encoding")))
 	}
 	return c.copy(ctx, answer, silence)
 }

@@ -39,7 +39,7 @@ func (r *relay) hold(part []byte, over bool) (more bool, f *failure) {
 		}
 		return more, f
 	case !t.whole() && len(rules.Checks) == 0:
-		return false, fail(http.StatusBadRequest, reasonRejected, nil, "the model's answer has more than %d bytes, and the texts of Output templates cannot be put around it: ask for less at once", maxHeld)
+		return false, fail(http.StatusBadRequest, reasonRejected, nil, "the model's answer has more than %d bytes, and the gateway cannot put the texts of Output templates around it: ask for less at once", maxHeld)
 	case over || !t.whole():
 		return false, r.judge()
 	case t.reader.Answer().Acts:
@@ -76,7 +76,7 @@ func (r *relay) judge() *failure {
 		_, f := r.release(true)
 		return f
 	case !a.Ended:
-		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off, or cannot be read; try again")
+		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off, or the gateway cannot read it; try again")
 	}
 	text := string(a.Text)
 	v := c.caller.Answers.Judge(text, a.Cut || !t.whole()) // needs no desk: a reader keeps conversation.MaxText
@@ -91,7 +91,7 @@ func (r *relay) judge() *failure {
 			return gone
 		}
 		if err != nil {
-			return fail(http.StatusBadGateway, reasonRejected, err, "the answer cannot be corrected or formatted, because the backend %q gives it in a form that is not known", c.route.Backend.Name)
+			return fail(http.StatusBadGateway, reasonRejected, err, "the gateway cannot correct or format the answer, because the backend %q gives it in an unknown form", c.route.Backend.Name)
 		}
 		t.entry.Formatted = body
 	}
@@ -151,7 +151,7 @@ func (c *call) reject(v answers.Verdict, text string) *failure {
 	}
 	rules := c.caller.Answers
 	if c.rejected <= rules.Retries {
-		c.server.options.Logger.Info("The backend is asked for a better answer", "feature", c.caller.Feature, "task", c.caller.Task, "violations", len(v.Violations))
+		c.server.options.Logger.Info("Asking the backend for a better answer", "feature", c.caller.Feature, "task", c.caller.Task, "violations", len(v.Violations))
 		o := dialect.Objection{Text: answers.Objection(v.Violations)}
 		if len(text) <= answers.MaxChecked {
 			o.Answer = text

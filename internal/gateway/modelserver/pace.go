@@ -16,7 +16,7 @@ func (s *Server) pace(caller Caller) *failure {
 		return nil
 	}
 	seconds := int((wait + time.Second - 1) / time.Second) // no sooner than it may be made
-	f := fail(http.StatusTooManyRequests, reasonRate, nil, "the Feature makes more than %d calls of models a minute: the next one may be made in %d s; if it needs more, raise budget.callsPerMinute of the SupervisorPolicy (%s)",
+	f := fail(http.StatusTooManyRequests, reasonRate, nil, "the Feature makes more than %d model calls a minute: make the next one in %d s. If it needs more, raise budget.callsPerMinute of the SupervisorPolicy (%s)",
 		caller.Rate.PerMinute, seconds, caller.Rate.Origin)
 	f.wait, f.repeated = seconds, again
 	return f

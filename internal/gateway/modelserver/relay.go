@@ -75,7 +75,7 @@ func (c *call) relay(answer *http.Response) (*relay, *failure) {
 	streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 	if !checks || !streamed { // no comments go with it
 		if c.reply.settle(); c.reply.started.Load() {
-			return nil, fail(http.StatusBadGateway, reasonUnreachable, nil, "the backend %q was asked for a better answer, and gave one with status %d; try again", c.route.Backend.Name, answer.StatusCode)
+			return nil, fail(http.StatusBadGateway, reasonUnreachable, nil, "the gateway asked the backend %q for a better answer, and got one with status %d; try again", c.route.Backend.Name, answer.StatusCode)
 		}
 	}
 	answer.Request = nil

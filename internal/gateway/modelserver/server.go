@@ -337,7 +337,7 @@ func (c *call) once() (f *failure) {
 				c.record.Status = f.Status
 			}
 			if c.repeat = f.elsewhere && len(c.routes) > 0; c.repeat {
-				c.server.options.Logger.Warn("Another backend is asked", "feature", c.caller.Feature, "backend", c.record.Backend, "reason", f.reason, "message", f.Message)
+				c.server.options.Logger.Warn("Asking another backend", "feature", c.caller.Feature, "backend", c.record.Backend, "reason", f.reason, "message", f.Message)
 			}
 		}
 		c.turn.close()

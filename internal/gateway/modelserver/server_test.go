@@ -425,7 +425,7 @@ func TestBackendsThatFail(t *testing.T) {
 			http.Redirect(w, r, "https://evil.example/", http.StatusFound)
 		}, 502, "BackendRedirects", "baseURL"},
 		"silent":   {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504, "BackendSilent", "has not answered"},
-		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 502, "BackendUnreachable", "cannot be reached"},
+		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 502, "BackendUnreachable", "cannot reach the backend"},
 		"silent in a stream": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "event: ping\ndata: {}\n\nevent: half")

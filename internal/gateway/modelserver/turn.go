@@ -99,7 +99,7 @@ func (c *call) reserve() *failure {
 		return overBudget(over, wanted)
 	}
 	if c.caller.Unrecorded {
-		c.server.options.Logger.Error("A call is let through without a record", "feature", c.caller.Feature, "error", err.Error())
+		c.server.options.Logger.Error("Letting a call through without a record", "feature", c.caller.Feature, "error", err.Error())
 		c.turn.unrecorded = true
 		return nil
 	}
@@ -185,7 +185,7 @@ func (c *call) priced() *failure {
 	}
 	for _, b := range c.caller.Budgets {
 		if b.Limit.Cost > 0 {
-			return fail(http.StatusServiceUnavailable, reasonNoModel, nil, "a budget limits the cost (%s), and the model %q of the backend %q has no prices: an administrator adds them, \"0\" for a model that costs nothing",
+			return fail(http.StatusServiceUnavailable, reasonNoModel, nil, "a budget limits the cost (%s), and the model %q of the backend %q has no prices. An administrator adds them, with \"0\" for a model that costs nothing",
 				b.Origins[ledger.Cost], c.route.Model.Name, c.route.Backend.Name)
 		}
 	}
@@ -205,7 +205,7 @@ func overBudget(over *ledger.OverBudgetError, wanted ledger.Amount) *failure {
 }
 
 func unrecorded(err error) *failure {
-	return fail(http.StatusServiceUnavailable, reasonUnrecorded, err, "the gateway's ledger cannot be written at the moment, and the policy (ledger.failurePolicy) lets no call through without it; try again")
+	return fail(http.StatusServiceUnavailable, reasonUnrecorded, err, "the gateway cannot write its ledger at the moment, and the policy (ledger.failurePolicy) lets no call through without it; try again")
 }
 
 // answered begins with the answer of a backend.
@@ -359,7 +359,7 @@ func (t *turn) record() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), settleTime)
 	defer cancel()
 	if err := o.Ledger.Settle(ctx, e.ID, *e); err != nil {
-		o.Logger.Error("A call could not be recorded", "feature", c.caller.Feature, "call", e.ID, "error", err.Error())
+		o.Logger.Error("Cannot record a call", "feature", c.caller.Feature, "call", e.ID, "error", err.Error())
 		if !c.caller.Unrecorded {
 			return err
 		}

@@ -139,7 +139,7 @@ func TestNoEndWithoutARecord(t *testing.T) {
 	w.settling = errors.New("the disk is full")
 	// What the connection gave in one piece with the end is kept back with it.
 	_, text := w.ask("login", "POST", "/anthropic/v1/messages", request, "Accept", "text/event-stream")
-	if before, after, found := strings.Cut(text, "\n\nevent: error\n"); !found || !strings.HasPrefix(streamStart, before) || !strings.Contains(after, "ledger cannot be written") {
+	if before, after, found := strings.Cut(text, "\n\nevent: error\n"); !found || !strings.HasPrefix(streamStart, before) || !strings.Contains(after, "cannot write its ledger") {
 		t.Errorf("streamed: the agent got %s", text)
 	}
 	if r := w.last(1); r.Reason != "LedgerUnavailable" {

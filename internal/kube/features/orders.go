@@ -115,7 +115,7 @@ func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt strin
 	if err != nil || len(body) <= protocol.MaxOrdersBytes {
 		return ""
 	}
-	return fmt.Sprintf("The orders for the agent's pod have %d bytes, and there may be %d: shorten the instructions of the tasks, the lists of the plan, or the SupervisorPolicies %s.",
+	return fmt.Sprintf("The orders for the agent's pod have %d bytes, and the limit is %d. Shorten the instructions of the tasks, the lists of the plan, or the SupervisorPolicies %s.",
 		len(body), protocol.MaxOrdersBytes, strings.Join(plain.CutList(effective.Sources, 8), ", "))
 }
 
@@ -128,7 +128,7 @@ func tooLong(where, name, text string, beside int) string {
 	if len(text) <= most {
 		return ""
 	}
-	return fmt.Sprintf("%s has %d bytes, and a process can be given %d: shorten it, or keep the text in a file of the repository and name the file.", capital(where), len(text), most)
+	return fmt.Sprintf("%s has %d bytes, and a process can get %d. Shorten it, or keep the text in a file of the repository and name the file.", capital(where), len(text), most)
 }
 
 // capital begins a sentence with a word, but leaves the path of a field as it is.
@@ -311,7 +311,7 @@ func rollback(feature string, r v1alpha1.RollbackRequest) (back protocol.Rollbac
 	}
 	sequence, ok := naming.Sequence(feature, r.Checkpoint)
 	if !ok {
-		return back, fmt.Sprintf("%q is no checkpoint of this Feature: their names are %s-1, %s-2 and so on.", r.Checkpoint, feature, feature)
+		return back, fmt.Sprintf("%q is not a checkpoint of this Feature: their names are %s-1, %s-2 and so on.", r.Checkpoint, feature, feature)
 	}
 	back.Checkpoint = sequence
 	return back, ""

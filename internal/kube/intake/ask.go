@@ -45,7 +45,7 @@ const (
 // Errors of Ask, beside those of the API server. Their texts are for the one who asks.
 var (
 	// ErrBusy: another inquiry about the same Feature is open.
-	ErrBusy = errors.New("another inquiry about this Feature is being answered: try again in a moment")
+	ErrBusy = errors.New("the answer to another inquiry about this Feature is under way: try again in a moment")
 	// ErrNothing: there is nothing to ask about yet.
 	ErrNothing = errors.New("this Feature has not started: there is nothing to show yet")
 	// ErrGone: the volume that holds the record is gone.

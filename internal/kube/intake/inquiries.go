@@ -109,7 +109,7 @@ func (s *Server) postAnswer(w http.ResponseWriter, r *http.Request) {
 	}}
 	if answer.Head, err = readHead(body); err != nil {
 		// The one who asked is told as well: nothing else will come.
-		answer.Head = protocol.AnswerHead{Code: http.StatusBadGateway, Message: "the pod's answer cannot be read: " + err.Error()}
+		answer.Head = protocol.AnswerHead{Code: http.StatusBadGateway, Message: "cannot read the pod's answer: " + err.Error()}
 	}
 	select {
 	case inquiry.answer <- answer:

@@ -182,7 +182,7 @@ func (s *Server) create(ctx context.Context, c *v1alpha1.Checkpoint) error {
 	}
 	// The API server stores times in whole seconds, as the wanted one has them, but reads them in its own zone.
 	if !equality.Semantic.DeepEqual(existing.Spec, wanted.Spec) {
-		return &errConflict{reason: fmt.Sprintf("Checkpoint %s exists with another content (tree %s of attempt %d), so the report of tree %s of attempt %d is not recorded",
+		return &errConflict{reason: fmt.Sprintf("Checkpoint %s exists with another content (tree %s of attempt %d), so the manager does not record the report of tree %s of attempt %d",
 			wanted.Name, existing.Spec.Tree, existing.Spec.Attempt, wanted.Spec.Tree, wanted.Spec.Attempt)}
 	}
 	return nil

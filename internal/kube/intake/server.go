@@ -172,7 +172,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	<-written
 	if err := <-stopped; err != nil {
-		return fmt.Errorf("end in order: %w", err)
+		return fmt.Errorf("end cleanly: %w", err)
 	}
 	return nil
 }

@@ -115,15 +115,15 @@ func TestPods(t *testing.T) {
 		"a volume that is being made": {status: corev1.PodStatus{Conditions: unschedulable("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found")}},
 		"image, at first": {
 			status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ErrImagePull", "not found")}},
-			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `image "img" cannot be pulled (not found).`,
+			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `the node cannot pull image "img" (not found).`,
 		},
 		"image, while the kubelet waits": {
 			status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ImagePullBackOff", `Back-off pulling image "img": ErrImagePull: not found`)}},
-			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `image "img" cannot be pulled (not found).`,
+			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `the node cannot pull image "img" (not found).`,
 		},
 		"image, and the kubelet does not say why": {
 			status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ImagePullBackOff", `Back-off pulling image "img"`)}},
-			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `image "img" cannot be pulled.`,
+			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `the node cannot pull image "img".`,
 		},
 		"configuration": {
 			status:     corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("CreateContainerConfigError", "no config map")}},

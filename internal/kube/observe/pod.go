@@ -77,10 +77,10 @@ func waitingProblem(s corev1.ContainerStatus) *lifecycle.Problem {
 	switch w.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
 		return &lifecycle.Problem{Reason: v1alpha1.ReasonImageUnavailable, Message: fmt.Sprintf(
-			"Container %s: image %q cannot be pulled%s. Check the name, and whether the node may pull it.", s.Name, s.Image, detail(w.Message))}
+			"Container %s: the node cannot pull image %q%s. Check the name, and whether the node may pull it.", s.Name, s.Image, detail(w.Message))}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
 		return &lifecycle.Problem{Reason: v1alpha1.ReasonContainerNotStarted, Message: fmt.Sprintf(
-			"Container %s cannot be started%s.", s.Name, detail(w.Message))}
+			"The node cannot start container %s%s.", s.Name, detail(w.Message))}
 	case "CrashLoopBackOff":
 		code := int32(0)
 		if t := s.LastTerminationState.Terminated; t != nil {

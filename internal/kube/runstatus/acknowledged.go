@@ -22,7 +22,7 @@ func validateAcknowledged(a protocol.Acknowledgment) error {
 	case a.Rule == "":
 		return errors.New("acknowledged.rule is missing")
 	case a.Turn < 0 || a.Turn > maxNumber:
-		return errors.New("acknowledged.turn is no number of a turn")
+		return errors.New("acknowledged.turn is not the number of a turn")
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func validateFailure(f *protocol.Failure) error {
 		return nil
 	}
 	if f.Calls < 0 || f.Calls > maxNumber {
-		return errors.New("final.failure.calls is no number of calls")
+		return errors.New("final.failure.calls is not a number of calls")
 	}
 	return oneOf("final.failure.class", f.Class, protocol.FailureClasses()...)
 }
@@ -179,7 +179,7 @@ func validateCheckpoint(c protocol.CheckpointReport) error {
 	case min(c.Added, c.Modified, c.Deleted, c.TypeChanged, c.LinesAdded, c.LinesDeleted, c.ViolationCount) < 0:
 		return errors.New("checkpoint has a negative count")
 	case c.Processes < 0 || c.Processes > math.MaxInt32:
-		return errors.New("checkpoint.processes is no count")
+		return errors.New("checkpoint.processes is not a count")
 	}
 	return errors.Join(
 		oneOf("checkpoint.trigger", c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal, protocol.TriggerPatch, protocol.TriggerSteering),

@@ -22,7 +22,7 @@ func validateDirectives(list []protocol.DirectiveStatus) error {
 		field := fmt.Sprintf("status.directives[%d]", i)
 		switch {
 		case d.ID == "" || len(d.ID) > protocol.MaxDirectiveID || Clean(d.ID, maxName) != d.ID:
-			return errors.New(field + ".id is no id")
+			return errors.New(field + ".id is not an id")
 		case seen[d.ID]:
 			return fmt.Errorf("%s.id %q is there twice", field, d.ID)
 		case d.Age < 0:

@@ -64,7 +64,7 @@ func validateTask(field string, t protocol.TaskStatus) error {
 		return errors.New(field + ".name is missing")
 	}
 	if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
-		return errors.New(field + ".exitCode is no exit code")
+		return errors.New(field + ".exitCode is not an exit code")
 	}
 	return oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskDone, protocol.TaskFailed)
 }

@@ -42,7 +42,7 @@ func selectors(p *v1alpha1.SupervisorPolicy, systemNamespace string) (projects, 
 	projects, projectsErr := selector("spec.namespaceSelector", p.Spec.NamespaceSelector)
 	global := p.Namespace == systemNamespace
 	if p.Spec.NamespaceSelector != nil && !global {
-		projectsErr = fmt.Errorf("spec.namespaceSelector: a policy of a project applies to that project alone: remove the field, or create the policy in namespace %s", systemNamespace)
+		projectsErr = fmt.Errorf("spec.namespaceSelector: a policy of a project applies only to that project: remove the field, or create the policy in namespace %s", systemNamespace)
 	}
 	features, featuresErr := selector("spec.selector", p.Spec.Selector)
 	return projects, features, errors.Join(projectsErr, featuresErr, keysErr(p.Spec.Selector, global))

@@ -40,7 +40,7 @@ func TestSelects(t *testing.T) {
 		"globally for the tier":            {namespace: "tidewaiter-system", feature: by(tier, v1alpha1.LabelExists), want: true},
 		"by labels of editors":             {namespace: "shop", feature: by("team", v1alpha1.LabelIn, "mobile"), wantErr: `spec.selector: label "team" can be set by the editors of a project: use a label that begins with policy.tidewaiter.dev/`},
 		"globally by labels of a project":  {namespace: "tidewaiter-system", feature: by(team, v1alpha1.LabelExists), wantErr: `spec.selector: label "policy.tidewaiter.dev/team" can be set by people of a project: use a label that begins with policy.tidewaiter.dev/global.`},
-		"a project's for several projects": {namespace: "shop", projects: &v1alpha1.LabelSelector{}, wantErr: "spec.namespaceSelector: a policy of a project applies to that project alone: remove the field, or create the policy in namespace tidewaiter-system"},
+		"a project's for several projects": {namespace: "shop", projects: &v1alpha1.LabelSelector{}, wantErr: "spec.namespaceSelector: a policy of a project applies only to that project: remove the field, or create the policy in namespace tidewaiter-system"},
 		"a broken one of another project":  {namespace: "bank", feature: by("team", "Near")},
 	} {
 		t.Run(name, func(t *testing.T) {

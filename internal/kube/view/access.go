@@ -126,7 +126,7 @@ func (s *Server) authorized(what what, handle http.HandlerFunc) http.HandlerFunc
 		switch {
 		case err != nil && decision != authorizer.DecisionAllow:
 			s.options.Logger.Error(err, "Cannot review access", "path", r.URL.Path)
-			fail(w, apierrors.NewServiceUnavailable("whether you may see this cannot be reviewed now: try again"))
+			fail(w, apierrors.NewServiceUnavailable("the manager cannot review now whether you may see this: try again"))
 		case decision != authorizer.DecisionAllow:
 			kind := schema.GroupResource{Group: attributes.APIGroup, Resource: attributes.Resource}
 			if attributes.Subresource != "" {

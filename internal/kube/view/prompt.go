@@ -85,7 +85,7 @@ func (s *Server) prefix(r *http.Request, f *v1alpha1.Feature) (prefix, note stri
 		return "", "", effective, err
 	}
 	if !effective.Supervision.Enabled {
-		return "", "(supervision.enabled is false: no template is put before this)\n", effective, nil
+		return "", "(supervision.enabled is false: the gateway puts no template before this)\n", effective, nil
 	}
 	layers, _, err := identity.Templates(r.Context(), s.options.Live, f.Namespace, s.options.SystemNamespace)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Server) prefix(r *http.Request, f *v1alpha1.Feature) (prefix, note stri
 	tooLarge := layers.Validate()
 	switch {
 	case tooLarge != nil:
-		note = fmt.Sprintf("(models are not asked: %v)\n", tooLarge)
+		note = fmt.Sprintf("(the gateway asks no models: %v)\n", tooLarge)
 	case layers.Empty():
 		note = "(no Input template applies)\n"
 	default:

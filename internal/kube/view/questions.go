@@ -45,7 +45,7 @@ func parameters(r *http.Request, known ...string) (url.Values, error) {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fmt.Errorf("the query cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the query: %w", err)
 	}
 	names := make([]string, 0, len(query))
 	for name := range query {
@@ -74,7 +74,7 @@ func checkpointOf(feature, parameter, text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
 		return n, nil
 	}
-	return 0, fmt.Errorf("%s: %q is no checkpoint of %s: give its number, or its name such as %s", parameter, text, feature, naming.Checkpoint(feature, 7))
+	return 0, fmt.Errorf("%s: %q is not a checkpoint of %s: give its number, or its name such as %s", parameter, text, feature, naming.Checkpoint(feature, 7))
 }
 
 func flag(query url.Values, name string) (bool, error) {

@@ -173,7 +173,7 @@ func TestEvents(t *testing.T) {
 	wantStatus(t, r.do(r.request(http.MethodGet, strings.Replace(ofFeature, "add-login", "other", 1)+"events")), 404, metav1.StatusReasonNotFound, `"other" not found`)
 	ledger.err = errors.New("the password is secret")
 	unavailable := r.do(r.request(http.MethodGet, ofFeature+"events"))
-	wantStatus(t, unavailable, 503, metav1.StatusReasonServiceUnavailable, "cannot be read at the moment")
+	wantStatus(t, unavailable, 503, metav1.StatusReasonServiceUnavailable, "cannot read the gateway's ledger at the moment")
 	if strings.Contains(unavailable.Body.String(), "password") {
 		t.Error("an error of ours is told to everybody")
 	}

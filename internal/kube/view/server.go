@@ -111,7 +111,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("serve the aggregated API: %w", err)
 	}
 	if err := <-stopped; err != nil {
-		return fmt.Errorf("end in order: %w", err)
+		return fmt.Errorf("end cleanly: %w", err)
 	}
 	return nil
 }

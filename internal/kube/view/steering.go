@@ -68,7 +68,7 @@ func writeSteps(w io.Writer, steps []protocol.SteeringStep, one bool) {
 		return
 	}
 	s := steps[0]
-	for _, part := range []struct{ title, text string }{{"", s.Message}, {"[taken out of the conversation]\n", s.Before}, {"[put in its place]\n", s.After}} {
+	for _, part := range []struct{ title, text string }{{"", s.Message}, {"[taken out of the conversation]\n", s.Before}, {"[put in instead]\n", s.After}} {
 		if part.text != "" {
 			_, _ = fmt.Fprintf(w, "\n%s%s\n", part.title, said(strings.TrimSpace(part.text)))
 		}

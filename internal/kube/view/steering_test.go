@@ -55,7 +55,7 @@ func TestSteering(t *testing.T) {
 [taken out of the conversation]
  [1,2]
 
-[put in its place]
+[put in instead]
 Two things were tried.
 
 tidewaiter: this record is not complete: half of it

@@ -112,7 +112,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, numbers []string, 
 		fail(w, err)
 	case err != nil:
 		s.options.Logger.Error(err, "Cannot read the ledger", "feature", key)
-		fail(w, failure(http.StatusServiceUnavailable, "the gateway's ledger cannot be read at the moment; the manager's log says why"))
+		fail(w, failure(http.StatusServiceUnavailable, "the manager cannot read the gateway's ledger at the moment; its log says why"))
 	}
 }
 
@@ -190,7 +190,7 @@ func writeGiven(w io.Writer, t protocol.Turn) {
 		}
 	}
 	if t.MoreToolResults > 0 {
-		_, _ = fmt.Fprintf(w, "\n[%d more results are not recorded]\n", t.MoreToolResults)
+		_, _ = fmt.Fprintf(w, "\n[%d more results are not in the ledger]\n", t.MoreToolResults)
 	}
 }
 

@@ -94,7 +94,7 @@ No such\u001b[2J file.
 
 [result of a tool] 0 bytes, SHA-256 ef03, call c
 
-[2 more results are not recorded]
+[2 more results are not in the ledger]
 
 I see.
 `

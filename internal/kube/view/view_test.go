@@ -260,14 +260,14 @@ func TestPathsAndParameters(t *testing.T) {
 		"a deletion":             {base + "/namespaces/shop/features", http.MethodDelete, 405, metav1.StatusReasonMethodNotAllowed, "read only"},
 		"an unknown parameter":   {ofFeature + "diff?path=/etc", "", 400, bad, `"path" is not known here: use from, to, patch`},
 		"a parameter twice":      {ofFeature + "diff?to=1&to=2", "", 400, bad, `"to" is there more than once`},
-		"no checkpoint":          {ofFeature + "diff?to=latest", "", 400, bad, `to: "latest" is no checkpoint of add-login: give its number, or its name such as add-login-7`},
+		"no checkpoint":          {ofFeature + "diff?to=latest", "", 400, bad, `to: "latest" is not a checkpoint of add-login: give its number, or its name such as add-login-7`},
 		"one of another Feature": {ofFeature + "diff?from=other-1", "", 400, bad, `from: "other-1" is no checkpoint`},
 		"a negative one":         {ofFeature + "diff?to=-1", "", 400, bad, "no checkpoint"},
 		"no truth value":         {ofFeature + "diff?patch=yes", "", 400, bad, `patch is true or false, not "yes"`},
 		"files of a diff":        {ofFeature + "diff?files=true", "", 400, bad, "not known"},
 		"no commit":              {ofFeature + "verify?commit=HEAD", "", 400, bad, "40 hexadecimal digits"},
 		"another format":         {ofFeature + "verify?output=yaml", "", 400, bad, "json or text"},
-		"a broken query":         {ofFeature + "log?files=%zz", "", 400, bad, "cannot be read"},
+		"a broken query":         {ofFeature + "log?files=%zz", "", 400, bad, "cannot read the query"},
 		"a long query":           {ofFeature + "log?files=" + strings.Repeat("a", 2000), "", 400, bad, "more than 1024 characters"},
 	}
 	for name, test := range tests {

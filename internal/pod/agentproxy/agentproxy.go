@@ -144,7 +144,7 @@ func (p *proxy) answer(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		w.Header().Set("Allow", http.MethodConnect)
 		w.Header().Set("Connection", "close")
 		w.Header().Set(protocol.ReasonHeader, reasonNotConnect)
-		http.Error(w, "tidewaiter: this proxy carries TLS alone: use a URL that begins with https://, for which clients send CONNECT; http:// is for "+p.local.urls()+" alone", http.StatusMethodNotAllowed)
+		http.Error(w, "tidewaiter: this proxy carries only TLS: use a URL that begins with https://, for which clients send CONNECT; http:// is only for "+p.local.urls(), http.StatusMethodNotAllowed)
 		return
 	}
 	target, err := egress.ParseTarget(r.RequestURI)
@@ -185,12 +185,12 @@ func (p *proxy) answerLocal(ctx context.Context, w http.ResponseWriter, r *http.
 func (p *proxy) connect(ctx context.Context, target egress.Target) (net.Conn, *refusal) {
 	token, err := p.token()
 	if err != nil {
-		p.log.ErrorContext(ctx, "The token cannot be read", "error", err.Error())
+		p.log.ErrorContext(ctx, "Cannot read the token", "error", err.Error())
 		return nil, unavailable("the pod's token cannot be read at the moment; try again")
 	}
 	conn, err := p.dial(ctx)
 	if err != nil {
-		p.log.WarnContext(ctx, "The gateway cannot be reached", "target", target.String(), "error", err.Error())
+		p.log.WarnContext(ctx, "Cannot reach the gateway", "target", target.String(), "error", err.Error())
 		return nil, unavailable("the gateway cannot be reached at the moment; try again")
 	}
 	given := context.AfterFunc(ctx, func() { _ = conn.Close() }) // the agent has given up
@@ -265,7 +265,7 @@ func (a *ahead) CloseWrite() error {
 func (p *proxy) carry(ctx context.Context, w http.ResponseWriter, upstream net.Conn, idle time.Duration) {
 	agent, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		p.log.ErrorContext(ctx, "A connection cannot be taken over", "error", err.Error())
+		p.log.ErrorContext(ctx, "Cannot take over a connection", "error", err.Error())
 		return
 	}
 	defer agent.Close()
@@ -289,10 +289,10 @@ func (p *proxy) carry(ctx context.Context, w http.ResponseWriter, upstream net.C
 // refuse says why in the status line, too: it is all that many clients show of a refused CONNECT.
 func (p *proxy) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
 	message := "tidewaiter: " + visible(refused.message)
-	p.log.WarnContext(r.Context(), "A connection of the agent is refused", "target", visible(r.RequestURI), "status", refused.status, "reason", refused.reason, "message", message)
+	p.log.WarnContext(r.Context(), "Refusing a connection of the agent", "target", visible(r.RequestURI), "status", refused.status, "reason", refused.reason, "message", message)
 	agent, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		p.log.ErrorContext(r.Context(), "A connection cannot be taken over", "error", err.Error())
+		p.log.ErrorContext(r.Context(), "Cannot take over a connection", "error", err.Error())
 		return
 	}
 	defer agent.Close()

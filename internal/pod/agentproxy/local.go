@@ -74,7 +74,7 @@ func (l *local) connect(ctx context.Context, address string) (net.Conn, *refusal
 	dialer := net.Dialer{Timeout: answerTime}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		l.log.WarnContext(ctx, "A server of the watchdog cannot be reached", "address", address, "error", err.Error())
+		l.log.WarnContext(ctx, "Cannot reach a server of the watchdog", "address", address, "error", err.Error())
 		return nil, unavailable("the server cannot be reached at the moment; try again")
 	}
 	return conn, nil

@@ -94,7 +94,7 @@ type patcher struct {
 // apply reads, applies and checks.
 func (p *patcher) apply(text string) (*objects.Tree, error) {
 	if len(text) > protocol.MaxPatchBytes {
-		return nil, &PatchError{Reason: fmt.Sprintf("it has %d bytes, at most %d are accepted: split it", len(text), protocol.MaxPatchBytes)}
+		return nil, &PatchError{Reason: fmt.Sprintf("it has %d bytes, and the limit is %d: split it", len(text), protocol.MaxPatchBytes)}
 	}
 	claims, err := readPatch(text)
 	if err != nil {

@@ -88,12 +88,12 @@ func checkLines(c *claim, before, after []byte) error {
 			}
 		}
 		if a.line+1 != begin(h.NewPosition, h.NewLines) {
-			return c.refuse(fmt.Sprintf("hunk %d says that it begins at line %d of the new file, and it is line %d: fix the numbers after '+' in its header",
+			return c.refuse(fmt.Sprintf("hunk %d says that it begins at line %d of the new file, and it is line %d. Fix the numbers after '+' in its header",
 				i+1, h.NewPosition, newPosition(a.line, h.NewLines)))
 		}
 		for _, line := range h.Lines {
 			if line.Op != gitdiff.OpAdd && string(b.next()) != line.Line || line.Op != gitdiff.OpDelete && string(a.next()) != line.Line {
-				return c.refuse(fmt.Sprintf("hunk %d does not say what became of line %d", i+1, b.line))
+				return c.refuse(fmt.Sprintf("hunk %d does not say what happens to line %d", i+1, b.line))
 			}
 		}
 	}

@@ -145,7 +145,7 @@ func (o *Objects) Close() error {
 }
 
 func tooLarge(id objects.ID, size, limit int64) error {
-	return fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrTooLarge, id, size, limit)
+	return fmt.Errorf("%w: %s has %d bytes, and the limit is %d", ErrTooLarge, id, size, limit)
 }
 
 // errBroken marks answers after which the process cannot be used any more.

@@ -48,16 +48,16 @@ func symptoms() []symptom {
 			"fsck error", "did not receive expected object", "remote: fatal: unable to read ", "remote: fatal: missing ",
 			"remote: fatal: bad ", "remote: error: Could not read ", "remote: fatal: Failed to traverse",
 		}},
-		{ErrEgressDenied, "add the host to egress.git of a SupervisorPolicy, by its name: IP addresses are never connected to", []string{
+		{ErrEgressDenied, "add the host to egress.git of a SupervisorPolicy, by its name: the gateway never connects to IP addresses", []string{
 			"HTTP code 403 from proxy", "CONNECT tunnel failed, response 403",
 		}},
-		{ErrUnreachable, "the egress proxy did not accept this pod's token; it is tried again with a new one", []string{
+		{ErrUnreachable, "the egress proxy did not accept this pod's token; the watchdog tries again with a new one", []string{
 			"HTTP code 407 from proxy", "CONNECT tunnel failed, response 407", "HTTP code 401 from proxy", "CONNECT tunnel failed, response 401",
 		}},
 		{ErrUnreachable, "the egress proxy could not reach the host; check the host name and that it is up", []string{
 			"from proxy after CONNECT", "CONNECT tunnel failed", "Proxy CONNECT aborted", "Could not resolve proxy",
 		}},
-		{ErrUnreachable, "the server redirects to another address, and credentials are not sent there; let spec.repository.url be that address (many servers want .git at its end)", []string{
+		{ErrUnreachable, "the server redirects to another address, and the watchdog sends no credentials there; let spec.repository.url be that address (many servers want .git at its end)", []string{
 			"returned error: 301", "returned error: 302", "returned error: 303", "returned error: 307", "returned error: 308",
 		}},
 		{ErrAuthFailed, "check user name and password (or token) in the repository's Secret, and that they may do this", []string{

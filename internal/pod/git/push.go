@@ -101,11 +101,11 @@ func refused(summary, words, branch string, remote Remote) error {
 	case strings.HasPrefix(summary, "[rejected]"):
 		e.kind, e.advice = ErrConflict, fmt.Sprintf("branch %s on the server has commits of someone else; delete or merge it there, or choose another spec.delivery.branch", branch)
 	case mentions(words, "; cannot create 'refs/heads/"):
-		e.kind, e.advice = ErrConflict, fmt.Sprintf("branch %s cannot be made beside another branch of the server; delete that one, or choose another spec.delivery.branch", branch)
+		e.kind, e.advice = ErrConflict, fmt.Sprintf("branch %s cannot exist together with another branch of the server; delete that one, or choose another spec.delivery.branch", branch)
 	case mentions(summary, "failed to update ref", "cannot lock ref", "failed to lock", "unpacker error", "remote failed to report status"):
 		e.kind, e.advice = ErrNotTaken, fmt.Sprintf("the server could not move branch %s; see its reason", branch)
 	default:
-		e.kind, e.advice = ErrRejected, fmt.Sprintf("a rule of the server keeps branch %s from being pushed; see its reason", branch)
+		e.kind, e.advice = ErrRejected, fmt.Sprintf("a rule of the server refuses the push of branch %s; see its reason", branch)
 	}
 	return e
 }

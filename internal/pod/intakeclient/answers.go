@@ -98,7 +98,7 @@ func (c *Client) answer(ctx context.Context, id string, body *answerBody) error 
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<12))
 	if err != nil {
-		return fmt.Errorf("read what became of an answer: %w", err)
+		return fmt.Errorf("read the result of an answer: %w", err)
 	}
 	if response.StatusCode != http.StatusNoContent {
 		return newStatusError(response.StatusCode, text)

@@ -46,7 +46,7 @@ type Queue interface {
 
 // Deliver sends what is in the queue, and whatever comes later, until the context ends.
 func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
-	r := retrier{log: log, what: "Reports cannot be sent yet"}
+	r := retrier{log: log, what: "Cannot send reports yet"}
 	var g gatherer
 	most := batchReports
 	for ctx.Err() == nil {
@@ -67,7 +67,7 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 		most = batchReports
 		switch refused, reason := refusedBy(err, batch); {
 		case refused != nil:
-			log.ErrorContext(ctx, "Intake does not take a report; it is set aside", "epoch", refused.Epoch, "sequence", refused.Sequence, "error", reason)
+			log.ErrorContext(ctx, "Intake does not take a report; setting it aside", "epoch", refused.Epoch, "sequence", refused.Sequence, "error", reason)
 			err = q.SetAside(*refused, reason)
 		case tooLarge(err):
 			most, err = 1, nil // the one that is too large is found when it is alone

@@ -206,8 +206,8 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 	if got := intake.Checkpoints(); len(got) != 2 || got[0].Sequence != 1 || got[1].Sequence != 3 {
 		t.Errorf("delivered %+v", got)
 	}
-	if lines.count("set aside") != 1 {
-		t.Errorf("logged %d times", lines.count("set aside"))
+	if lines.count("setting it aside") != 1 {
+		t.Errorf("logged %d times", lines.count("setting it aside"))
 	}
 }
 
@@ -259,8 +259,8 @@ func TestAReportThatIsTooLargeIsSetAside(t *testing.T) {
 			if got := intake.Checkpoints(); len(got) != 2 || got[0].Sequence != 1 || got[1].Sequence != 3 {
 				t.Errorf("delivered %+v", got)
 			}
-			if lines.count("set aside") != 1 || q.Refused() != 1 || q.NewlyRefused() != 1 || q.NewlyRefused() != 0 {
-				t.Errorf("logged %d times, %d refused", lines.count("set aside"), q.Refused())
+			if lines.count("setting it aside") != 1 || q.Refused() != 1 || q.NewlyRefused() != 1 || q.NewlyRefused() != 0 {
+				t.Errorf("logged %d times, %d refused", lines.count("setting it aside"), q.Refused())
 			}
 		})
 	}

@@ -183,7 +183,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	if token, err := p.link.ReadToken(); err == nil {
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	} else { // the gateway refuses the call and says so
-		p.options.Log.ErrorContext(r.In.Context(), "The token cannot be read", "error", err.Error())
+		p.options.Log.ErrorContext(r.In.Context(), "Cannot read the token", "error", err.Error())
 	}
 }
 
@@ -192,7 +192,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // nobody listens
 	}
-	p.options.Log.WarnContext(r.Context(), "The gateway cannot be reached", "path", r.URL.Path, "error", err.Error())
+	p.options.Log.WarnContext(r.Context(), "Cannot reach the gateway", "path", r.URL.Path, "error", err.Error())
 	if o := observed(r); o != nil {
 		o.failed(failures.Answer{Status: http.StatusServiceUnavailable, Reason: failures.GatewayUnreachable})
 	}

@@ -64,7 +64,7 @@ func filter() []denied {
 		{unix.SYS_IOPRIO_SET, []argument{another(1), equal(0, ioprioWhoUser)}, "the same for disks"},
 		{unix.SYS_MIGRATE_PAGES, []argument{another(0)}, "it slows down the memory of the runner"},
 		{unix.SYS_MOVE_PAGES, []argument{another(0)}, "the same"},
-		{unix.SYS_KILL, []argument{equal(0, 1)}, "a runner that is asked to end takes its pod with it, as if the cluster had stopped it"},
+		{unix.SYS_KILL, []argument{equal(0, 1)}, "a runner that gets a signal to end takes its pod with it, as if the cluster had stopped it"},
 		{unix.SYS_TKILL, []argument{equal(0, 1)}, "the same"},
 		{unix.SYS_TGKILL, []argument{equal(0, 1)}, "the same"},
 		{unix.SYS_RT_SIGQUEUEINFO, nil, "the same, and a queued signal loses its sender when the queue is full; threads of PID 1 have numbers that no filter knows"},

@@ -237,7 +237,7 @@ func (c *Container) Thaw() (disturbed int, err error) {
 			continue
 		}
 		if err := unix.Kill(p.pid, unix.SIGCONT); err != nil && err != unix.ESRCH {
-			return disturbed, errors.Join(fmt.Errorf("let process %d go on: %w", p.pid, err), signalAll(unix.SIGCONT))
+			return disturbed, errors.Join(fmt.Errorf("let process %d continue: %w", p.pid, err), signalAll(unix.SIGCONT))
 		}
 	}
 	return disturbed, nil

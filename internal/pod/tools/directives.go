@@ -54,7 +54,7 @@ type settleOutput struct {
 // registerDirectives makes the tool known by which an agent says what became of a directive.
 func registerDirectives(s *mcp.Server, d Directives) {
 	mcp.AddTool(s, &mcp.Tool{Name: "directive_settle", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
-		Description: "Say what became of a directive: ADDRESSED, ALREADY HANDLED, or CANNOT, which asks a person to decide."},
+		Description: "Say how you settled a directive: ADDRESSED, ALREADY HANDLED, or CANNOT, which asks a user to decide."},
 		func(_ context.Context, _ *mcp.CallToolRequest, in settleInput) (*mcp.CallToolResult, settleOutput, error) {
 			if !slices.Contains(directives.Outcomes(), directives.Outcome(in.Outcome)) {
 				return nil, settleOutput{}, fmt.Errorf("outcome must be one of %q", directives.Outcomes())
@@ -62,6 +62,6 @@ func registerDirectives(s *mcp.Server, d Directives) {
 			if err := d.Settle(directives.NewWord(in.DirectiveID, directives.Outcome(in.Outcome), in.Reason)); err != nil {
 				return nil, settleOutput{}, err
 			}
-			return nil, settleOutput{Message: "It is noted, and people can see it."}, nil
+			return nil, settleOutput{Message: "The supervisor notes it, and people can see it."}, nil
 		})
 }

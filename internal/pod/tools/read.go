@@ -106,7 +106,7 @@ func (r reader) page(ctx context.Context, e *objects.Entry, in readInput) (readO
 	out := readOutput{Mode: fmt.Sprintf("%06o", e.Mode)}
 	_, content, err := r.repository.Objects().Read(ctx, e.ID, maxRead)
 	if errors.Is(err, git.ErrTooLarge) {
-		return out, fmt.Errorf("the file has more than %d bytes and is not read; search it with repo_search if it is text", maxRead)
+		return out, fmt.Errorf("the file has more than %d bytes, which is too much to read; search it with repo_search if it is text", maxRead)
 	}
 	if err != nil {
 		return out, err

@@ -15,10 +15,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-const instructions = `The workspace is read-only. Read files with repo_read_file and repo_search, change them with repo_apply_patch: each
-patch is judged by the rules of the project before it is laid in, and one that breaks a rule is refused with the rule and
-what to do instead. Call feature_get_context first, ask_user when only a person can decide, and task_complete when the
-task is done; then exit. Address every directive of feature_get_context, and say what became of it with directive_settle.`
+const instructions = `The workspace is read-only. Read files with repo_read_file and repo_search, change them with repo_apply_patch. The
+supervisor checks each patch by the rules of the project before it applies it. A patch that breaks a rule comes back with the rule and
+what to do instead. Call feature_get_context first, ask_user when only a user can decide, and task_complete when the
+task is done; then exit. Address every directive of feature_get_context, and settle it with directive_settle.`
 
 // maxSummary bounds what an agent says of a finished task, in bytes.
 const maxSummary = 4000
@@ -58,7 +58,7 @@ func register(s *mcp.Server, o Options) {
 	r := reader{backend: o.Backend, repository: o.Repository}
 	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(s, &mcp.Tool{Name: "feature_get_context", Annotations: readOnly,
-		Description: "What to do: task, prompt, instructions, which paths may change, what people have answered, and which directives of theirs are to be addressed."},
+		Description: "What to do: task, prompt, instructions, which paths may change, what people have answered, and which of their directives to address."},
 		func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, Context, error) {
 			c := o.Backend.Context()
 			c.Directives = open(o.Directives)
@@ -69,7 +69,7 @@ func register(s *mcp.Server, o Options) {
 	mcp.AddTool(s, &mcp.Tool{Name: "repo_search", Annotations: readOnly,
 		Description: "Search the text files of the workspace for a literal text or an RE2 expression, page by page."}, r.search)
 	mcp.AddTool(s, &mcp.Tool{Name: "repo_apply_patch", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
-		Description: "Change files. The patch is judged first; if it breaks a rule nothing is changed and the answer says which rule, which path and how to fix it."},
+		Description: "Change files. The supervisor checks the patch first. If it breaks a rule, no file changes, and the answer says which rule, which path and how to fix it."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in patchInput) (*mcp.CallToolResult, PatchResult, error) {
 			if !idFormat.MatchString(in.OperationID) {
 				return nil, PatchResult{}, badID("operation_id")
@@ -78,17 +78,17 @@ func register(s *mcp.Server, o Options) {
 			return nil, out, err
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "ask_user", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
-		Description: "Ask a person. People may take hours: while the status is pending, call it again with the same question_id."},
+		Description: "Ask a user. Users may take hours: while the status is pending, call it again with the same question_id."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in questionInput) (*mcp.CallToolResult, Answer, error) {
 			return ask(ctx, o.Backend, in)
 		})
 	registerDirectives(s, o.Directives)
 	registerUnderstood(s, o.Understood)
 	mcp.AddTool(s, &mcp.Tool{Name: "task_complete", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
-		Description: "Say that the task is done. Afterwards no patch is taken any more: exit with code 0."},
+		Description: "Say that the task is done. Afterwards the supervisor takes no patch any more: exit with code 0."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in completeInput) (*mcp.CallToolResult, completeOutput, error) {
 			if len(in.Summary) > maxSummary {
-				return nil, completeOutput{}, fmt.Errorf("summary has %d bytes, at most %d are accepted", len(in.Summary), maxSummary)
+				return nil, completeOutput{}, fmt.Errorf("summary has %d bytes, and the limit is %d", len(in.Summary), maxSummary)
 			}
 			return nil, completeOutput{Message: "The task is done once your process has exited with code 0. Exit now."}, o.Backend.Complete(ctx, in.Summary)
 		})

@@ -33,7 +33,7 @@ type searchInput struct {
 	Query  string `json:"query" jsonschema:"what to look for, within one line"`
 	Regexp bool   `json:"regexp,omitempty" jsonschema:"query is an RE2 expression instead of a literal text"`
 	Under  string `json:"under,omitempty" jsonschema:"directory or file to search below; the root when absent"`
-	After  string `json:"after,omitempty" jsonschema:"next_after of the page before: go on behind this file"`
+	After  string `json:"after,omitempty" jsonschema:"next_after of the page before: continue behind this file"`
 }
 
 type searchOutput struct {

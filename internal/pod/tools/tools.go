@@ -16,7 +16,7 @@ import (
 
 // ErrAway says that the supervisor has to be started again before it is known what becomes of a call. It is no result of the
 // tool: a client that keeps calls until they are answered makes the same call again, and others show the text to the model.
-var ErrAway = errors.New("the supervisor is being started again, and what becomes of this call is not known yet: make the same call again, with the same ids")
+var ErrAway = errors.New("the supervisor is starting again, and the result of this call is not known yet: make the same call again, with the same ids")
 
 // Backend is what the watchdog does for an agent that calls tools. Its methods may be called at the same time. An error is
 // shown to the agent: it says what is wrong and what to do. ErrAway is wrapped where the call has no result.

@@ -13,7 +13,7 @@ import (
 )
 
 type understoodInput struct {
-	Rule    string `json:"rule" jsonschema:"the rule that you were asked to acknowledge"`
+	Rule    string `json:"rule" jsonschema:"the rule that the supervisor asked you to acknowledge"`
 	Instead string `json:"instead" jsonschema:"what you do instead, in one sentence"`
 }
 
@@ -24,7 +24,7 @@ type understoodOutput struct {
 // registerUnderstood makes the tool known by which an agent acknowledges a broken rule.
 func registerUnderstood(s *mcp.Server, understood func(said ...notice.Understood) error) {
 	mcp.AddTool(s, &mcp.Tool{Name: "violation_acknowledge", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
-		Description: "Say that you have understood that you broke a rule of severity critical, and what you do instead. Call it for each rule that you are asked about."},
+		Description: "Say that you have understood that you broke a rule of severity critical, and what you do instead. Call it for each rule that the supervisor asks about."},
 		func(_ context.Context, _ *mcp.CallToolRequest, in understoodInput) (*mcp.CallToolResult, understoodOutput, error) {
 			if in.Rule == "" {
 				return nil, understoodOutput{}, errors.New("rule is empty: name the rule that you acknowledge")
@@ -32,6 +32,6 @@ func registerUnderstood(s *mcp.Server, understood func(said ...notice.Understood
 			if err := understood(notice.Understood{Rule: in.Rule, Instead: in.Instead}); err != nil {
 				return nil, understoodOutput{}, err
 			}
-			return nil, understoodOutput{Message: "It is kept with the checkpoint, and people can see it."}, nil
+			return nil, understoodOutput{Message: "The checkpoint has it, and people can see it."}, nil
 		})
 }

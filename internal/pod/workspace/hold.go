@@ -205,7 +205,7 @@ func (h holder) release(failed bool) {
 		return
 	}
 	if err := h.thaw(); err != nil {
-		h.engine.options.Logger.WarnContext(h.ctx, "The agent could not be thawed; the runner does so by itself", "error", err)
+		h.engine.options.Logger.WarnContext(h.ctx, "Cannot thaw the agent; the runner does so by itself", "error", err)
 	}
 }
 

@@ -119,7 +119,7 @@ func (r *recorder) settle(ctx context.Context, i journal.Intent) (journal.Intent
 			return i, errors.Join(err, undo)
 		}
 	}
-	r.Log.WarnContext(ctx, "The workspace cannot be restored", "checkpoint", i.Sequence, "error", err.Error())
+	r.Log.WarnContext(ctx, "Cannot restore the workspace", "checkpoint", i.Sequence, "error", err.Error())
 	held, noting := r.withheld(i, err)
 	if noting == nil {
 		noting = r.Journal.Note(journal.Record{Withheld: &held})
@@ -161,10 +161,10 @@ func (r *recorder) undo(ctx context.Context, i journal.Intent) error {
 // withheld says why an intent is not acted on in full, and what those who asked for it are told.
 func (r *recorder) withheld(i journal.Intent, cause error) (journal.Withheld, error) {
 	reason := plain.CutBytes(faults.OneLine(cause), maxReason)
-	held := journal.Withheld{Sequence: i.Sequence, Reason: "the workspace could not be made what it should be: " + reason}
+	held := journal.Withheld{Sequence: i.Sequence, Reason: "the watchdog could not make the workspace what it should be: " + reason}
 	for _, a := range i.Answers {
 		a.OK = false
-		a.Message = plain.CutBytes(fmt.Sprintf("the workspace could not go back, or not all of it: %s; its state before is checkpoint %s; remove the cause and ask again with a new id",
+		a.Message = plain.CutBytes(fmt.Sprintf("the workspace could not go back, or not all of it: %s. Its state before is checkpoint %s: remove the cause and ask again with a new id",
 			reason, naming.Checkpoint(r.Feature, i.Sequence)), faults.MaxMessage)
 		held.Answers = append(held.Answers, a)
 	}
@@ -172,7 +172,7 @@ func (r *recorder) withheld(i journal.Intent, cause error) (journal.Withheld, er
 		return held, nil
 	}
 	answer, err := json.Marshal(tools.PatchResult{OperationID: i.Operation.ID, Status: tools.Refused,
-		Message: "nothing was changed. The workspace cannot hold the patched files: " + reason +
+		Message: "the patch changed nothing. The workspace cannot hold the patched files: " + reason +
 			". Use other names or smaller files, and send the patch with a new operation_id"})
 	operation := *i.Operation
 	operation.Answer = string(answer)

@@ -300,8 +300,8 @@ func TestPatch(t *testing.T) {
 	}
 	for _, tc := range []struct{ id, patch, status, message, content string }{
 		{"op1", add("web/a.html"), tools.Applied, "", "x\n"},
-		{"op2", add("lib/a.go"), tools.Refused, "nothing was changed. ", ""},
-		{"op3", "no patch", tools.Refused, "nothing was changed. ", ""},
+		{"op2", add("lib/a.go"), tools.Refused, "the patch changed nothing. ", ""},
+		{"op3", "no patch", tools.Refused, "the patch changed nothing. ", ""},
 	} {
 		first, err := r.Checkpoint.Patch(t.Context(), o, checkpoint.Patch{ID: tc.id, Text: tc.patch})
 		if err != nil || first.Status != tc.status || !strings.Contains(first.Message, tc.message) {
@@ -311,7 +311,7 @@ func TestPatch(t *testing.T) {
 		if diff := cmp.Diff(first, again); err != nil || diff != "" {
 			t.Errorf("%s again: %v (-first +again)\n%s", tc.id, err, diff)
 		}
-		if _, err := r.Checkpoint.Patch(t.Context(), o, checkpoint.Patch{ID: tc.id, Text: add("web/other")}); err == nil || !strings.Contains(err.Error(), "was used for another patch") {
+		if _, err := r.Checkpoint.Patch(t.Context(), o, checkpoint.Patch{ID: tc.id, Text: add("web/other")}); err == nil || !strings.Contains(err.Error(), "belongs to another patch") {
 			t.Errorf("%s for another patch: %v", tc.id, err)
 		}
 	}

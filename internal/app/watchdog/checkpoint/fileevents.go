@@ -47,8 +47,8 @@ func (r *recorder) logChanges(ctx context.Context, i journal.Intent) {
 	err := r.writeChanges(ctx, i)
 	r.Health.Tell(health.FileEvents, "")
 	if err != nil {
-		r.Health.Tell(health.FileEvents, "those of the last checkpoint are not logged: "+err.Error())
-		r.Log.WarnContext(ctx, "File events are not logged", "checkpoint", i.Sequence, "error", err.Error())
+		r.Health.Tell(health.FileEvents, "the log lacks the events of the last checkpoint: "+err.Error())
+		r.Log.WarnContext(ctx, "Cannot log file events", "checkpoint", i.Sequence, "error", err.Error())
 	}
 }
 

@@ -47,7 +47,7 @@ func Recall(task journal.Task, p Patch) (result tools.PatchResult, known bool, e
 		}
 		return result, true, nil
 	case journal.RecallMismatch:
-		return result, false, fmt.Errorf("operation_id %s was used for another patch: use a new id for a new patch", p.ID)
+		return result, false, fmt.Errorf("operation_id %s belongs to another patch: use a new id for a new patch", p.ID)
 	case journal.RecallNew:
 	}
 	return result, false, nil
@@ -78,7 +78,7 @@ func (s *Service) Patch(ctx context.Context, o Occasion, p Patch) (tools.PatchRe
 	j.consequence = supervise.Act(j.judgement, o.Terms.Policy, true)
 	result := resultOf(j)
 	if !j.consequence.Promote {
-		result.Message = "nothing was changed. " + judge.Summary(j.judgement)
+		result.Message = "the patch changed nothing. " + judge.Summary(j.judgement)
 		return s.refuse(o, p, result)
 	}
 	j.back = &restoration{tree: candidate.Tree}
@@ -88,7 +88,7 @@ func (s *Service) Patch(ctx context.Context, o Occasion, p Patch) (tools.PatchRe
 	}
 	result.OperationID, result.Status = p.ID, tools.Applied
 	result.Checkpoint = naming.Checkpoint(o.Orders.Feature.Name, i.Sequence)
-	result.Message = "the patch is laid into the workspace"
+	result.Message = "the patch is in the workspace"
 	if i.Operation, err = operationOf(o, p, result); err != nil {
 		return tools.PatchResult{}, err
 	}
@@ -127,7 +127,7 @@ func (s *Service) candidate(ctx context.Context, patch string) (workspace.Snapsh
 	started := s.Now()
 	patched, err := s.Repository.ApplyPatch(ctx, now, patch)
 	if refusal, refused := errors.AsType[*git.PatchError](err); refused {
-		return workspace.Snapshot{}, "nothing was changed. " + refusal.Error(), nil
+		return workspace.Snapshot{}, "the patch changed nothing. " + refusal.Error(), nil
 	}
 	if err != nil {
 		return workspace.Snapshot{}, "", err
@@ -161,7 +161,7 @@ func (s *Service) unseen(ctx context.Context, changes []judge.Change) (string, e
 	if err != nil || len(ignored) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("nothing was changed. The repository's ignore rules leave out %s: choose other names", notice.Names(ignored)), nil
+	return fmt.Sprintf("the patch changed nothing. The repository's ignore rules leave out %s: choose other names", notice.Names(ignored)), nil
 }
 
 // resultOf says what was found out about a patch.

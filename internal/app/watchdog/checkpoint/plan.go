@@ -57,7 +57,7 @@ func answers(o Occasion, r protocol.CheckpointReport) []protocol.RequestReport {
 	message := fmt.Sprintf("checkpoint %s: %s, %s", naming.Checkpoint(o.Orders.Feature.Name, r.Sequence), r.Verdict, r.Action)
 	switch {
 	case !r.Settled:
-		message += ", but the workspace could not be held still: " + r.UnsettledReason
+		message += ", but the watchdog could not hold the workspace still: " + r.UnsettledReason
 	case r.Verdict == protocol.Skipped && r.Previous > 0:
 		message += ": nothing has changed since checkpoint " + naming.Checkpoint(o.Orders.Feature.Name, r.Previous)
 	case r.Verdict == protocol.Skipped:

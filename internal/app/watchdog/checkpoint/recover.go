@@ -22,7 +22,7 @@ func (s *Service) Recover(ctx context.Context) error { return s.recorder.recover
 // trusted: the process that wrote it may have been in the middle of a file.
 func (s *Service) ready(ctx context.Context, o *Occasion) error {
 	if s.Journal.State().Base == nil {
-		return errors.New("no attempt has laid out a workspace yet")
+		return errors.New("no attempt has prepared a workspace yet")
 	}
 	if err := s.Workspace.Need(ctx, s.Journal.State()); err != nil {
 		return err

@@ -61,7 +61,7 @@ func (s *Service) RollBack(ctx context.Context, o Occasion, request protocol.Req
 // goBack captures the state of now, goes back, and captures what is there then. The notice is nil when nothing went back.
 func (s *Service) goBack(ctx context.Context, o Occasion, request protocol.Request) (*notice.Rollback, error) {
 	if s.Journal.State().Base == nil {
-		return nil, refuse("no attempt has laid out a workspace yet: there is nothing to roll back")
+		return nil, refuse("no attempt has prepared a workspace yet: there is nothing to roll back")
 	}
 	if err := s.Workspace.Need(ctx, s.Journal.State()); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (b *rollback) find(o Occasion) (err error) {
 	case err != nil:
 		return err
 	case state.Dropped[b.Checkpoint]:
-		return refuse("the content of %s was dropped, because what was never promoted took more than the policy's retention.maxUnpromotedSize; choose a newer or a promoted one", b.from)
+		return refuse("the watchdog dropped the content of %s, because content that was never promoted took more than the policy's retention.maxUnpromotedSize. Choose a newer or a promoted one", b.from)
 	case !found:
 		return refuse("%s is not on the trusted volume of this Feature, whose newest is number %d", b.from, state.Sequence)
 	}
@@ -149,7 +149,7 @@ func (b *rollback) heldInstead(ctx context.Context, o Occasion, j judged) error 
 	if err != nil {
 		return err
 	}
-	return refuse("nothing was touched, because the workspace could not be held still to keep its state first: %s; ask again with a new id",
+	return refuse("the workspace is as it was: the watchdog could not hold it still to keep its state first: %s; ask again with a new id",
 		j.snapshot.Reason)
 }
 
@@ -167,7 +167,7 @@ func (b *rollback) destination(ctx context.Context, o Occasion, j judged) (*rest
 		}
 	case protocol.RollbackSmart:
 		if paths = violatingPaths(j.judgement); len(paths) == 0 && j.judgement.Verdict == protocol.Invalid {
-			return nil, refuse("no single path can be taken back to fix what is wrong: %s", Objection(j.judgement))
+			return nil, refuse("taking back single paths cannot fix what is wrong: %s", Objection(j.judgement))
 		}
 	default:
 		return nil, refuse("unknown kind of rollback %q", b.Kind)

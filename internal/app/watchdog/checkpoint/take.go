@@ -154,7 +154,7 @@ func limitsOf(c policy.Changes) workspace.Limits {
 func (s *Service) tellSlow(took time.Duration) {
 	problem := ""
 	if took > slowJudging {
-		problem = fmt.Sprintf("judging the last checkpoint took more than %s; every path was judged all the same", slowJudging)
+		problem = fmt.Sprintf("checking the last checkpoint took more than %s; the watchdog checked every path all the same", slowJudging)
 	}
 	s.Health.Tell(health.Judge, problem)
 }

@@ -83,9 +83,9 @@ func (w *Workspace) tellCleared(ctx context.Context, names int) {
 	if names == 0 {
 		return
 	}
-	w.options.Logger.WarnContext(ctx, "The workspace was full: what Git ignores was removed", "names", names)
+	w.options.Logger.WarnContext(ctx, "The workspace was full: removed what Git ignores", "names", names)
 	w.health.Tell(health.Workspace, fmt.Sprintf(
-		"it was full, so %d files and directories that Git ignores were removed from it; set a larger spec.workspace.size if this happens again", names))
+		"it was full, so the watchdog removed %d files and directories that Git ignores; set a larger spec.workspace.size if this happens again", names))
 }
 
 // Close gives it back.

@@ -57,7 +57,7 @@ func (s *Service) judgeHistory(ctx context.Context, o protocol.Orders) (string, 
 				return plain.CutBytes(fmt.Sprintf("commit %s breaks a rule of the policy in effect now: %s", id.String()[:12], judge.Summary(j)), faults.MaxMessage), nil
 			}
 			if spent += paths + commitCost; spent > maxHistoryPaths {
-				return fmt.Sprintf("it is too long to be judged again: more than %d changed paths up to commit %s", maxHistoryPaths, id.String()[:12]), nil
+				return fmt.Sprintf("it is too long to be checked again: more than %d changed paths up to commit %s", maxHistoryPaths, id.String()[:12]), nil
 			}
 		}
 		tree, id = c.Tree, c.Parents[0]
@@ -97,7 +97,7 @@ func (s *Service) squash(ctx context.Context, o protocol.Orders, why string) (st
 	if err == nil {
 		err = s.Replace(ctx)
 	}
-	s.Log.InfoContext(ctx, "The history is delivered as one commit", "commit", id.String(), "instead of", state.Promoted.Commit, "reason", why)
+	s.Log.InfoContext(ctx, "Delivering the history as one commit", "commit", id.String(), "instead of", state.Promoted.Commit, "reason", why)
 	return id.String(), err
 }
 

@@ -106,7 +106,7 @@ func (s *Service) note(changes []directives.Entry) {
 		return
 	}
 	if err := s.journal.Note(journal.Record{Directed: &journal.Directed{Entries: changes}}); err != nil {
-		s.log.Warn("How far directives are cannot be journaled", "error", err.Error())
+		s.log.Warn("Cannot journal how far directives are", "error", err.Error())
 		return
 	}
 	for _, e := range changes {

@@ -17,7 +17,7 @@ func (s *Service) Settle(w directives.Word) error {
 		return d.ID == w.ID && d.State != protocol.DirectivePending && d.State != protocol.DirectiveDropped
 	}
 	if !slices.ContainsFunc(s.Status(), known) {
-		return fmt.Errorf("%q is no directive that you were told: feature_get_context lists those that are open, and you are told of each with a turn of your conversation", w.ID)
+		return fmt.Errorf("you have no directive %q. feature_get_context lists the open directives, and you get each with a turn of your conversation", w.ID)
 	}
 	s.Learn(directives.News{Words: []directives.Word{w}})
 	return nil

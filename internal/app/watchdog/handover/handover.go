@@ -66,7 +66,7 @@ type Service struct {
 func New(o Options) *Service {
 	mark, err := readMark(o.Dir)
 	if err != nil { // the gateway knows what it has
-		o.Log.Warn("All checkpoints, and all steps of steering, are handed over to the gateway again", "error", err.Error())
+		o.Log.Warn("Handing over all checkpoints and all steps of steering to the gateway again", "error", err.Error())
 	}
 	return &Service{Options: o, queue: newQueue(o.Dir, mark), less: make(chan struct{}, 1)}
 }
@@ -92,7 +92,7 @@ func (s *Service) Serve(ctx context.Context) error {
 		e, is, err := s.queue.next()
 		switch {
 		case err != nil:
-			s.Log.WarnContext(ctx, "What the gateway's ledger lacks cannot be read from the journal", "error", err.Error())
+			s.Log.WarnContext(ctx, "Cannot read from the journal what the gateway's ledger lacks", "error", err.Error())
 			steps.Pause(ctx, lastPause)
 		case is:
 			if err := s.hand(ctx, e); err != nil && ctx.Err() == nil {
@@ -130,7 +130,7 @@ func (s *Service) Drained(ctx context.Context) {
 		select {
 		case <-s.less:
 		case <-ctx.Done():
-			s.Log.WarnContext(ctx, "The gateway's ledger lacks diffs and file events of checkpoints, or steps of steering; they stay in the trusted volume, and the next attempt hands them over", "records", known)
+			s.Log.WarnContext(ctx, "The gateway's ledger lacks diffs, file events or steps of steering; they stay in the trusted volume, and the next attempt hands them over", "records", known)
 			return
 		}
 	}
@@ -161,7 +161,7 @@ func (s *Service) hand(ctx context.Context, e entry) error {
 		return err
 	}
 	if err := s.queue.taken(e); err != nil {
-		s.Log.WarnContext(ctx, "A record will be handed over again", "record", e.String(), "error", err.Error())
+		s.Log.WarnContext(ctx, "Handing over a record again later", "record", e.String(), "error", err.Error())
 		steps.Pause(ctx, lastPause)
 		return nil
 	}
@@ -193,8 +193,8 @@ func (s *Service) changed(ctx context.Context, e entry) ([]byte, error) {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			s.Log.WarnContext(ctx, "The diff of a checkpoint cannot be made", "checkpoint", e.sequence, "error", err.Error())
-			c.Listed, c.Patch, c.Missing = nil, "", "the diff could not be made: "+plain.CutBytes(err.Error(), 256)
+			s.Log.WarnContext(ctx, "Cannot make the diff of a checkpoint", "checkpoint", e.sequence, "error", err.Error())
+			c.Listed, c.Patch, c.Missing = nil, "", "cannot make the diff: "+plain.CutBytes(err.Error(), 256)
 			c = redacted.Document(c) // an error may name files
 		}
 	}

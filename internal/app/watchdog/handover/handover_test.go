@@ -248,7 +248,7 @@ func TestTrouble(t *testing.T) {
 	if err == nil {
 		err = g.send(t.Context(), path, packed)
 	}
-	if c := g.taken[3]; err != nil || !strings.HasPrefix(c.Missing, "the diff could not be made") || c.Patch != "" || c.Verdict != "Valid" {
+	if c := g.taken[3]; err != nil || !strings.HasPrefix(c.Missing, "cannot make the diff") || c.Patch != "" || c.Verdict != "Valid" {
 		t.Errorf("%v, %+v", err, c)
 	}
 }
@@ -343,7 +343,7 @@ func TestHostileTrees(t *testing.T) {
 			t.Errorf("the patch has no %q:\n%.2000s", want, c.Patch)
 		}
 	}
-	for _, want := range []string{"the diff goes on after 1024 KiB", "1 files of more than 1024 KiB"} {
+	for _, want := range []string{"the diff is longer than 1024 KiB", "1 files of more than 1024 KiB"} {
 		if !strings.Contains(c.Missing, want) {
 			t.Errorf("missing %q has no %q", c.Missing, want)
 		}

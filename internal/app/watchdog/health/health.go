@@ -92,7 +92,7 @@ func fullProblem(path string) string {
 	}
 	for _, percent := range fullness {
 		if used*100 > size*percent {
-			return fmt.Sprintf("the trusted volume is more than %d %% full; when it is full no checkpoint can be taken and nothing is promoted", percent)
+			return fmt.Sprintf("the trusted volume is more than %d %% full; when it is full, the watchdog can neither take checkpoints nor promote work", percent)
 		}
 	}
 	return ""

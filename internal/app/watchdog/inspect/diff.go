@@ -25,7 +25,7 @@ import (
 func Diff(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("watchdog diff", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	dir := flags.String("trusted", protocol.TrustedDir, "where the trusted volume is mounted")
+	dir := flags.String("trusted", protocol.TrustedDir, "mount path of the trusted volume")
 	cumulative := flags.Bool("cumulative", false, "compare with the base instead of the checkpoint before")
 	patch := flags.Bool("patch", false, "print what `git apply` takes, with binary files and unescaped; not for a terminal")
 	if err := flags.Parse(args); err != nil {
@@ -79,7 +79,7 @@ func writeDiff(ctx context.Context, d trusted.Dir, q protocol.Inquiry, out, note
 }
 
 // errDropped: retention has let the content of a checkpoint go.
-var errDropped = errors.New("it has no content any more: what was never promoted took more than the policy's retention.maxUnpromotedSize")
+var errDropped = errors.New("it has no content any more: work that was never promoted took more than the policy's retention.maxUnpromotedSize")
 
 // isDropped tells whether the tree of a commit is not there.
 func isDropped(ctx context.Context, repo *git.Repository, commit objects.ID) (bool, error) {
@@ -156,7 +156,7 @@ func sequenceOf(name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(name[strings.LastIndexByte(name, '-')+1:], 10, 64)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%w: %q is no checkpoint: give its number, or its name such as add-login-7", ErrUsage, name)
+		return 0, fmt.Errorf("%w: %q is not a checkpoint: give its number, or its name such as add-login-7", ErrUsage, name)
 	}
 	return n, nil
 }
@@ -165,7 +165,7 @@ func sequenceOf(name string) (int64, error) {
 func Log(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("watchdog log", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	dir := flags.String("trusted", protocol.TrustedDir, "where the trusted volume is mounted")
+	dir := flags.String("trusted", protocol.TrustedDir, "mount path of the trusted volume")
 	files := flags.Bool("files", false, "show the file events of every checkpoint instead of the journal")
 	if err := parseAlone(flags, args); err != nil {
 		return err

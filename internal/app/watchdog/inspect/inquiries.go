@@ -49,7 +49,7 @@ func (i *Inquiries) Serve(ctx context.Context, to Client) {
 		select {
 		case q := <-i.next:
 			if err := Send(ctx, to, i.dir, q); err != nil && ctx.Err() == nil {
-				i.log.WarnContext(ctx, "An inquiry is not answered", "kind", q.Kind, "error", err.Error())
+				i.log.WarnContext(ctx, "Cannot answer an inquiry", "kind", q.Kind, "error", err.Error())
 			}
 			debug.FreeOSMemory() // what an answer took the next checkpoint need not wait for
 		case <-ctx.Done():

@@ -57,7 +57,7 @@ func Verify(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	var o verifyOptions
 	flags := flag.NewFlagSet("watchdog verify", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar((*string)(&o.dir), "trusted", protocol.TrustedDir, "where the trusted volume is mounted")
+	flags.StringVar((*string)(&o.dir), "trusted", protocol.TrustedDir, "mount path of the trusted volume")
 	flags.StringVar(&o.commit, "commit", "", "commit that a Checkpoint object names: the chain must hold it")
 	flags.BoolVar(&o.history, "history", false, "check every object of the base's history too (git fsck; slow on a large repository)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")

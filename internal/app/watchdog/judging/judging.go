@@ -111,7 +111,7 @@ func (j *Judge) contents(ctx context.Context) judge.Contents {
 			visit(i, content, err == nil)
 		})
 		if err != nil {
-			j.log.ErrorContext(ctx, "Contents cannot be read to be judged", "error", err.Error())
+			j.log.ErrorContext(ctx, "Cannot read contents to check them", "error", err.Error())
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (j *Judge) names(ctx context.Context, tree objects.ID) judge.Lookup {
 		for level := []directory{{id: tree}}; len(level) > 0; {
 			var err error
 			if level, err = l.read(ctx, j, level); err != nil {
-				j.log.ErrorContext(ctx, "Directories cannot be listed to be judged", "error", err.Error())
+				j.log.ErrorContext(ctx, "Cannot list directories to check them", "error", err.Error())
 				break
 			}
 		}

@@ -36,7 +36,7 @@ func (a Access) Remote(o protocol.Orders) (git.Remote, error) {
 	}
 	if r.HasCredentials && secret.password == "" {
 		return remote, &CredentialsError{message: fmt.Sprintf("Secret %q does not exist or has no key %q; create it, and the "+
-			"Feature goes on", r.SecretName, protocol.GitPasswordFile)}
+			"Feature continues", r.SecretName, protocol.GitPasswordFile)}
 	}
 	if err := secret.maySend(r); err != nil {
 		return remote, err

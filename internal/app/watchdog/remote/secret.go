@@ -46,7 +46,7 @@ func readSecret(dir string) (gitSecret, error) {
 			return secret, err
 		}
 	}
-	return gitSecret{}, errors.New("read Git Secret: it changes again and again; it is read again later")
+	return gitSecret{}, errors.New("read Git Secret: it changes again and again; trying again later")
 }
 
 // readVersion reads what is mounted now, and says which version that is.
@@ -92,7 +92,7 @@ func (s gitSecret) maySend(r protocol.Repository) error {
 	}
 	hosts, err := egress.SecretHosts(*s.hosts)
 	if err != nil {
-		return &HostError{message: fmt.Sprintf("key %q of Secret %q cannot be read, so the Secret is sent nowhere: %v; correct it, and the Feature goes on",
+		return &HostError{message: fmt.Sprintf("the watchdog cannot read key %q of Secret %q, so it sends the Secret nowhere: %v; correct it, and the Feature continues",
 			protocol.GitHostsFile, r.SecretName, err)}
 	}
 	asked, may := egress.MaySend(hosts, r.URL)
@@ -103,6 +103,6 @@ func (s gitSecret) maySend(r protocol.Repository) error {
 	if len(hosts) > 0 {
 		listed = plain.CutBytes(strings.Join(strings.Fields(*s.hosts), " "), maxListed)
 	}
-	return &HostError{message: fmt.Sprintf("Secret %q was not sent to %s: its key %q lists the hosts that it may be sent to (%s); add the host there, or name another Secret",
+	return &HostError{message: fmt.Sprintf("the watchdog does not send Secret %q to %s: its key %q lists the allowed hosts (%s). Add the host there, or name another Secret",
 		r.SecretName, asked, protocol.GitHostsFile, listed)}
 }

@@ -88,7 +88,7 @@ func (r *Reporter) Status(ctx context.Context, s protocol.StatusReport) {
 		return
 	}
 	if err := r.report(protocol.Report{Status: &s}); err != nil {
-		r.Log.WarnContext(ctx, "Status is not reported", "error", err.Error())
+		r.Log.WarnContext(ctx, "Cannot report the status", "error", err.Error())
 		return
 	}
 	r.said = text

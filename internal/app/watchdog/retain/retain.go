@@ -67,9 +67,9 @@ func (s *Service) Tidy(ctx context.Context) {
 		done, err := s.Repository.Packs().Tidy(ctx, s.MaxPacks)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			s.Log.WarnContext(ctx, "The trusted repository is not tidied", "error", err.Error())
+			s.Log.WarnContext(ctx, "Cannot tidy the trusted repository", "error", err.Error())
 		case done:
-			s.Log.InfoContext(ctx, "Packs of the trusted repository were put together")
+			s.Log.InfoContext(ctx, "Put the packs of the trusted repository together")
 		}
 	})
 }
@@ -86,7 +86,7 @@ func (s *Service) Prune(ctx context.Context) error {
 		err = s.dropUnreached(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.Log.WarnContext(ctx, "The trusted repository is not pruned", "error", err.Error())
+		s.Log.WarnContext(ctx, "Cannot prune the trusted repository", "error", err.Error())
 	}
 	return context.Cause(ctx)
 }

@@ -40,7 +40,7 @@ func (s *Service) Shed(ctx context.Context, o protocol.Orders) error {
 	}
 	s.shedAbove = added + budget/4 // what it looked at it need not look at again soon
 	if err != nil && !steps.Fatal(err) && ctx.Err() == nil {
-		s.Log.WarnContext(ctx, "Content that was never promoted is not dropped", "error", err.Error())
+		s.Log.WarnContext(ctx, "Cannot drop content that was never promoted", "error", err.Error())
 	}
 	if steps.Fatal(err) {
 		return err

@@ -53,7 +53,7 @@ func TestTheEndOfABareTurn(t *testing.T) {
 			t.Fatalf("%+v", act)
 		}
 		c := a.service.Conversation()
-		if len(c.Anomalies) == 0 || !strings.Contains(c.Anomalies[0].Message, "the agent ended: it is started again in its session") {
+		if len(c.Anomalies) == 0 || !strings.Contains(c.Anomalies[0].Message, "the agent ended: the watchdog starts it again in its session") {
 			t.Errorf("people are told %+v", c)
 		}
 		if last := a.book.steps[len(a.book.steps)-1]; last.Rung != "NoTools" || last.Over || last.Message != act.Message || last.Channel != "" {

@@ -133,12 +133,12 @@ func TestReportsOfChanges(t *testing.T) {
 		}
 		want := []string{
 			"turn 1 Primary",
-			"turn 6 Alternate, PaceEscalated 6 the model was told, AgentLooping",
-			"turn 7 Contingent, PaceEscalated 7 the model was told, AgentLooping",
-			"turn 12 Emergency, PaceEscalated 12 the model was told, AgentLooping",
-			"turn 13 Emergency, PaceEscalated 12 the model was told, AgentLooping 13 the model was told",
-			"turn 14 Emergency, PaceEscalated 14 the model was told, AgentStalled, AgentLooping 13 the model was told",
-			"turn 15 Emergency, PaceEscalated 14 the model was told, AgentStalled 15 the model was told, AgentLooping 13 the model was told",
+			"turn 6 Alternate, PaceEscalated 6 the watchdog told the model, AgentLooping",
+			"turn 7 Contingent, PaceEscalated 7 the watchdog told the model, AgentLooping",
+			"turn 12 Emergency, PaceEscalated 12 the watchdog told the model, AgentLooping",
+			"turn 13 Emergency, PaceEscalated 12 the watchdog told the model, AgentLooping 13 the watchdog told the model",
+			"turn 14 Emergency, PaceEscalated 14 the watchdog told the model, AgentStalled, AgentLooping 13 the watchdog told the model",
+			"turn 15 Emergency, PaceEscalated 14 the watchdog told the model, AgentStalled 15 the watchdog told the model, AgentLooping 13 the watchdog told the model",
 			"turn 18 Primary",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -94,7 +94,7 @@ func New(o Options) *Service {
 		err = json.Unmarshal(data, &s.state)
 	}
 	if err != nil {
-		o.Log.Warn("What was remembered of the conversation cannot be read; it is heard anew", "error", err.Error())
+		o.Log.Warn("Cannot read what the watchdog remembered of the conversation; hearing it again from the start", "error", err.Error())
 		s.state = session.State{}
 	}
 	s.state.Resume(s.facts())
@@ -130,15 +130,15 @@ func (s *Service) do(e session.Effects) (err error) {
 	}
 	for i, a := range e.Acknowledged {
 		if err = s.options.Acknowledged(a); err != nil {
-			s.options.Log.Warn("What the agent has acknowledged cannot be kept: it is asked again", "checkpoint", a.Checkpoint, "rule", a.Rule, "error", err.Error())
+			s.options.Log.Warn("Cannot keep what the agent has acknowledged: asking it again", "checkpoint", a.Checkpoint, "rule", a.Rule, "error", err.Error())
 			s.state.Unacknowledged(e, e.Acknowledged[i:])
-			err = fmt.Errorf("the acknowledgment cannot be kept now, give it again: %w", err)
+			err = fmt.Errorf("cannot keep the acknowledgment now, give it again: %w", err)
 			break
 		}
 	}
 	s.write(e.Steps)
 	if e.Full && !s.full {
-		s.options.Log.Warn("Steps of steering have reached their limit: what is said in requests is not written down any more", "steps", session.MaxSteps)
+		s.options.Log.Warn("Steps of steering have reached their limit: the journal keeps no more texts that the watchdog adds to requests", "steps", session.MaxSteps)
 		s.full = true
 	}
 	if s.dirty = true; e.Keep {
@@ -198,7 +198,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 		_ = s.do(effects)
 	}
 	if reply.Unplaced != nil {
-		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", reply.Thread, "turn", reply.Turn, "error", reply.Unplaced.Error())
+		s.options.Log.WarnContext(ctx, "Telling the model with its next request: this one has no room for it", "thread", reply.Thread, "turn", reply.Turn, "error", reply.Unplaced.Error())
 	}
 	return reply.Body, &exchange{service: s, of: reply.Exchange}
 }
@@ -358,7 +358,7 @@ func (s *Service) keep() {
 		err = s.options.Cache.Keep(data)
 	}
 	if err != nil {
-		s.options.Log.Warn("What is remembered of the conversation cannot be kept", "error", err.Error())
+		s.options.Log.Warn("Cannot keep what the watchdog remembers of the conversation", "error", err.Error())
 		return
 	}
 	s.dirty = false

@@ -260,7 +260,7 @@ func TestAWatchdogThatBeginsAnew(t *testing.T) {
 		if next := a.ask(); strings.Count(next, supervisor) != 1 {
 			t.Errorf("said %d times: %s", strings.Count(next, supervisor), next)
 		}
-		if c := a.service.Conversation(); len(c.Anomalies) == 0 || c.Anomalies[0].Type != "AgentLooping" || !strings.Contains(c.Anomalies[0].Message, "the model was told") {
+		if c := a.service.Conversation(); len(c.Anomalies) == 0 || c.Anomalies[0].Type != "AgentLooping" || !strings.Contains(c.Anomalies[0].Message, "the watchdog told the model") {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -324,7 +324,7 @@ func TestPeopleAreToldOfBoth(t *testing.T) {
 		case <-a.service.Changed():
 			for _, anomaly := range a.service.Conversation().Anomalies {
 				said = append(said, anomaly.Message)
-				if told := strings.Contains(anomaly.Message, "the model was told"); told != a.service.Told() {
+				if told := strings.Contains(anomaly.Message, "the watchdog told the model"); told != a.service.Told() {
 					t.Errorf("told: %t: %s", a.service.Told(), anomaly.Message)
 				}
 			}
@@ -336,7 +336,7 @@ func TestPeopleAreToldOfBoth(t *testing.T) {
 		}
 		a.entries = append(a.entries, call...)
 	}
-	if len(said) < 2 || strings.Contains(said[0], "the model was told") || !strings.Contains(said[1], "the model was told") {
+	if len(said) < 2 || strings.Contains(said[0], "the watchdog told the model") || !strings.Contains(said[1], "the watchdog told the model") {
 		t.Errorf("reported %q", said)
 	}
 }

@@ -47,9 +47,9 @@ func (u *unwritten) write(steps []protocol.SteeringStep) {
 			continue
 		}
 		if err := u.recorder.Steered(u.list[0]); err != nil {
-			u.log.Warn("A step of steering cannot be written down yet", "step", u.list[0].Sequence, "error", err.Error())
+			u.log.Warn("Cannot write down a step of steering yet", "step", u.list[0].Sequence, "error", err.Error())
 			if more := len(u.list) - maxUnwritten; more > 0 {
-				u.log.Error("Steps of steering are lost: the journal cannot be written", "steps", more)
+				u.log.Error("Lost steps of steering: cannot write the journal", "steps", more)
 				u.list = u.list[more:]
 			}
 			return

@@ -53,11 +53,11 @@ func TestALine(t *testing.T) {
 	if a.line() != w.Text {
 		t.Error("another line was written")
 	}
-	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || c.Turn != 0 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent is being told") || a.service.Told() {
+	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || c.Turn != 0 || !strings.HasSuffix(c.Anomalies[0].Message, "; the watchdog is telling the agent") || a.service.Told() {
 		t.Errorf("people hear %+v", c)
 	}
 	a.service.Said(w.Step)
-	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent was told") || !a.service.Told() {
+	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || !strings.HasSuffix(c.Anomalies[0].Message, "; the watchdog told the agent") || !a.service.Told() {
 		t.Errorf("people hear %+v", c)
 	}
 	if a.begin(); a.line() != "" {

@@ -25,7 +25,7 @@ type Journal interface {
 }
 
 // errClosed is told to an agent that calls a tool when nothing more is taken from it.
-var errClosed = errors.New("no task accepts calls: it was completed, or the attempt is ending")
+var errClosed = errors.New("no task accepts calls: the task is complete, or the attempt is ending")
 
 // Backend is for the server of the tools. Its methods may be called from any goroutine.
 type Backend struct {

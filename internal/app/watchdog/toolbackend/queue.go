@@ -109,7 +109,7 @@ func (q *Queue) submit(call *PatchCall) {
 	case !q.open, !task.Completed.IsZero():
 		done.err = errClosed
 	case len(task.Operations)+len(q.patches) >= maxOperations:
-		done.err = fmt.Errorf("the task has had %d operations, and no more are accepted: complete it or exit", maxOperations)
+		done.err = fmt.Errorf("the task has had %d operations, which is the limit: complete it or exit", maxOperations)
 	default:
 		q.patches = append(q.patches, call)
 		return
@@ -126,7 +126,7 @@ func (q *Queue) ask(call *questionCall) {
 	case q.task == "":
 		done = questionDone{err: errClosed}
 	case asked && text != call.Text:
-		done = questionDone{err: fmt.Errorf("question_id %s was used for another question: use a new id", call.ID)}
+		done = questionDone{err: fmt.Errorf("question_id %s belongs to another question: use a new id", call.ID)}
 	case done.answer != nil:
 	case j.Asked != nil && j.Asked.ID != call.ID && answerTo(q.orders, j.Asked.ID) == nil:
 		done.err = fmt.Errorf("question %s still waits for its answer: ask one at a time", j.Asked.ID)
@@ -134,7 +134,7 @@ func (q *Queue) ask(call *questionCall) {
 		q.asked = append(q.asked, call)
 		return
 	case !asked && len(j.Questions) >= maxQuestions:
-		done.err = fmt.Errorf("%d questions were asked, and no more are accepted: decide by yourself", maxQuestions)
+		done.err = fmt.Errorf("you have asked %d questions, and there is no answer to more: decide by yourself", maxQuestions)
 	default:
 		if done.err = q.journal.Note(journal.Record{Asked: &call.Question}); done.err == nil {
 			q.asked = append(q.asked, call)
@@ -151,7 +151,7 @@ func (q *Queue) complete(summary string) error {
 	case !q.journal.State().Tasks[q.task].Completed.IsZero():
 		return nil
 	case q.taken != nil, len(q.patches) > 0:
-		return errors.New("a patch is still being judged: wait for its answer first")
+		return errors.New("the check of a patch is still under way: wait for its answer first")
 	}
 	return q.journal.Note(journal.Record{TaskCompleted: &journal.TaskCompleted{Name: q.task, Summary: summary}})
 }

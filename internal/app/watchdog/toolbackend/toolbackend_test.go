@@ -138,11 +138,11 @@ func TestCompletionIsTheLastWord(t *testing.T) {
 	o.hear()
 	early := o.completed()
 	o.hear()
-	want(t, "while a patch waits", <-early, "a patch is still being judged")
+	want(t, "while a patch waits", <-early, "the check of a patch is still under way")
 	o.queue.Take()
 	early = o.completed()
 	o.hear()
-	want(t, "while a patch is judged", <-early, "a patch is still being judged")
+	want(t, "while a patch is judged", <-early, "the check of a patch is still under way")
 	o.queue.Finish(tools.PatchResult{Status: tools.Applied}, nil)
 	<-patch
 	word := o.completed()

@@ -184,7 +184,7 @@ func (l List) Follow() (changes []Entry) {
 		}
 		switch e.State {
 		case protocol.DirectivePending:
-			e = l.over(e, protocol.DirectiveDropped, takenBack+" before the agent was told")
+			e = l.over(e, protocol.DirectiveDropped, takenBack+" before the watchdog told the agent")
 		case protocol.DirectiveActive, protocol.DirectiveEscalated:
 			e = l.over(e, protocol.DirectiveAddressed, takenBack)
 		}
@@ -311,7 +311,7 @@ func (l List) Status() (list []protocol.DirectiveStatus) {
 			s.Age = max(l.finished-e.Born, 0)
 		}
 		if e.State == protocol.DirectivePending && e.Given {
-			s.Message = "the agent is told with its next call of a model"
+			s.Message = "the watchdog tells the agent with its next model call"
 			if !slices.ContainsFunc(open, func(d Directive) bool { return d.ID == e.ID }) {
 				s.Message = fmt.Sprintf("it waits: the agent has %d open Cleanup directives, and more are not given at a time", maxCleanup)
 			}

@@ -227,12 +227,12 @@ Directive later (Low, when everything else is done): Do later.
 	if diff := cmp.Diff([]int64{9, 15, 21, 27, 51, 75}, turns); diff != "" {
 		t.Errorf("reminded (-want +got):\n%s", diff)
 	}
-	if got := said[9]; !strings.Contains(got, "Directive use-dict, which you were told in turn 3, 6 turns ago, is still open: Do use-dict.") || strings.Contains(got, "q1") {
+	if got := said[9]; !strings.Contains(got, "Directive use-dict, which the supervisor gave you in turn 3, 6 turns ago, is still open: Do use-dict.") || strings.Contains(got, "q1") {
 		t.Errorf("reminder: %s", got)
 	}
 	list = list[:1]
 	book = book.With(book.Given(list, 0).Follow())
-	if got := say(80, 100); !strings.Contains(got, "Directive use-dict, which you were told in turn 3, was taken back") || strings.Contains(got, "exactly this form") {
+	if got := say(80, 100); !strings.Contains(got, "Directive use-dict, which the supervisor gave you in turn 3, was taken back") || strings.Contains(got, "exactly this form") {
 		t.Errorf("taken back: %s", got)
 	}
 	if got := say(81, 101); got != "" {
@@ -240,7 +240,7 @@ Directive later (Low, when everything else is done): Do later.
 	}
 	list[0].Description = "Do it otherwise."
 	book = book.With(book.Given(list, 0).Follow())
-	if got := say(82, 102); !strings.Contains(got, "takes the place of what you were told under the same id in turn 3. Directive later (Low, when everything else is done): Do it otherwise.") {
+	if got := say(82, 102); !strings.Contains(got, "replaces what the supervisor told you under the same id in turn 3. Directive later (Low, when everything else is done): Do it otherwise.") {
 		t.Errorf("in other words: %s", got)
 	}
 	// The client has compacted the conversation: what is open is said again.

@@ -135,7 +135,7 @@ func (n *noter) tell(d Directive) {
 	}
 	line := d.Line()
 	if i >= 0 {
-		line = fmt.Sprintf("This takes the place of what you were told under the same id in turn %d. %s", n.memory[i].First, line)
+		line = fmt.Sprintf("This replaces what the supervisor told you under the same id in turn %d. %s", n.memory[i].First, line)
 	}
 	if !n.say(d.Source, line) {
 		return
@@ -156,7 +156,7 @@ func (n *noter) remind(d Directive) {
 		return
 	}
 	if s := &n.memory[i]; s.Heard && s.Times < maxTold && n.turn-s.Last >= d.every() &&
-		n.say(d.Source, fmt.Sprintf("Directive %s, which you were told in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, plain.CutRunes(strings.TrimSpace(d.Description), maxAgain))) {
+		n.say(d.Source, fmt.Sprintf("Directive %s, which the supervisor gave you in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, plain.CutRunes(strings.TrimSpace(d.Description), maxAgain))) {
 		s.Last, s.Times, n.asks = n.turn, s.Times+1, true
 	}
 }
@@ -180,7 +180,7 @@ func (n *noter) takeBack(s *Said, e Entry) {
 	if s.Back || e.Given || e.Message != takenBack || e.Sum != s.Sum {
 		return
 	}
-	if n.say(e.Source, fmt.Sprintf("Directive %s, which you were told in turn %d, was taken back: do no more work for it.", s.ID, s.First)) {
+	if n.say(e.Source, fmt.Sprintf("Directive %s, which the supervisor gave you in turn %d, was taken back: do no more work for it.", s.ID, s.First)) {
 		s.Back = true
 	}
 }

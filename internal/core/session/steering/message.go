@@ -25,11 +25,11 @@ func message(f anomaly.Finding, rung Rung, last int64, turn TurnContext, r Rules
 	switch {
 	case toAnother(rung):
 	case rung == Directive && last > 0:
-		return fmt.Sprintf("%s You were told so in turn %d; before anything else, do this and say what came of it: %s", text, last, action(f, rung, r))
+		return fmt.Sprintf("%s The supervisor told you so in turn %d; before anything else, do this and say what came of it: %s", text, last, action(f, rung, r))
 	case rung == Directive:
 		return text + " Before anything else, do this and say what came of it: " + action(f, rung, r)
 	case last > 0:
-		text += fmt.Sprintf(" You were told so in turn %d.", last)
+		text += fmt.Sprintf(" The supervisor told you so in turn %d.", last)
 	}
 	return text + " " + action(f, rung, r)
 }
@@ -105,13 +105,13 @@ func action(f anomaly.Finding, rung Rung, r Rules) string {
 	case NoTools:
 		return "This turn has no tools: say what you tried, why it fails, and what you will do differently."
 	case Hold:
-		return "Your work was held here so that a person could look at it. " + action(f, Directive, r)
+		return "The supervisor held your work here so that a user could look at it. " + action(f, Directive, r)
 	case Rollback:
 		return "The workspace has gone back to the last valid checkpoint: look at what is there now, and choose another approach."
 	case Restart:
-		return "An agent that worked on this task before you was ended for that reason. The workspace is as the last valid checkpoint has it: choose another approach."
+		return "The supervisor ended an agent that worked on this task before you, for that reason. The workspace is as the last valid checkpoint has it: choose another approach."
 	case Block:
-		return "The agent was ended: a person must decide how the work goes on."
+		return "The watchdog ended the agent: a user must decide how the work continues."
 	case Observe, Nudge, Directive, Surgery:
 	}
 	if f.Kind == anomaly.PaceEscalated {

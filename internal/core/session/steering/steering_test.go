@@ -340,8 +340,8 @@ func TestMessages(t *testing.T) {
 	const do = "Read the error, and check what the command assumes with a smaller one before you try a different approach."
 	want := []string{
 		seen + do,
-		seen + "You were told so in turn 12. " + do,
-		seen + "You were told so in turn 12; before anything else, do this and say what came of it: " + do,
+		seen + "The supervisor told you so in turn 12. " + do,
+		seen + "The supervisor told you so in turn 12; before anything else, do this and say what came of it: " + do,
 		seen + "This turn has no tools: say what you tried, why it fails, and what you will do differently.",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -356,8 +356,8 @@ func TestWordsToANewAgent(t *testing.T) {
 	never.Turn = 0
 	request, clock := TurnContext{Turn: 8, RunTurn: 18, Now: epoch.Add(4 * time.Minute)}, TurnContext{Now: epoch.Add(4 * time.Minute), Clock: true}
 	told := &anomaly.Episode{Finding: never, Tried: []Rung{Nudge}, RunTurn: 14, At: epoch.Add(time.Minute)}
-	const anew = " An agent that worked on this task before you was ended for that reason. The workspace is as the last valid checkpoint has it: choose another approach."
-	const ended = " The agent was ended: a person must decide how the work goes on."
+	const anew = " The supervisor ended an agent that worked on this task before you, for that reason. The workspace is as the last valid checkpoint has it: choose another approach."
+	const ended = " The watchdog ended the agent: a user must decide how the work continues."
 	for _, tc := range []struct{ got, want string }{
 		{message(f, Restart, 14, request, Defaults()), "[SUPERVISOR] Turn 18: for 10 minutes nothing has moved (first seen in turn 12, 4m ago)." + anew},
 		{message(f, Block, 14, request, Defaults()), "[SUPERVISOR] Turn 18: for 10 minutes nothing has moved (first seen in turn 12, 4m ago)." + ended},
@@ -371,7 +371,7 @@ func TestWordsToANewAgent(t *testing.T) {
 			t.Errorf("%s\nwant %s", tc.got, tc.want)
 		}
 	}
-	if got := words(told, Rollback, clock, Defaults()); !strings.Contains(got, "You were told so 3m ago.") {
+	if got := words(told, Rollback, clock, Defaults()); !strings.Contains(got, "The supervisor told you so 3m ago.") {
 		t.Errorf("an agent that goes on reads %q", got)
 	}
 }

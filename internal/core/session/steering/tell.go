@@ -104,7 +104,7 @@ func words(e *anomaly.Episode, rung Rung, turn TurnContext, r Rules) string {
 	f := e.Finding
 	text := opening(f, turn)
 	if slices.Contains(e.Tried, Nudge) && !toAnother(rung) {
-		text += fmt.Sprintf(" You were told so %s ago.", age(turn.Now.Sub(e.At)))
+		text += fmt.Sprintf(" The supervisor told you so %s ago.", age(turn.Now.Sub(e.At)))
 	}
 	if rung == Directive {
 		text += " Before anything else, do this:"

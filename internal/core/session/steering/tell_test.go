@@ -116,7 +116,7 @@ func TestAnAgentThatAsksNoModel(t *testing.T) {
 	l := newLonely(t, Directive, Reach{Alone: true, Lines: true})
 	l.swing(8)
 	l.tick(15 * time.Minute)
-	if got := l.steps[len(l.steps)-1].Message; !strings.Contains(got, "first seen 10m ago). You were told so 10m ago. Before anything else, do this: ") {
+	if got := l.steps[len(l.steps)-1].Message; !strings.Contains(got, "first seen 10m ago). The supervisor told you so 10m ago. Before anything else, do this: ") {
 		t.Errorf("%q", got)
 	}
 }
