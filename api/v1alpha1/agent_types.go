@@ -13,7 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!(self.runtime in ['command', 'claude-code', 'codex', 'opencode', 'qwen-code', 'gemini-cli']) || has(self.image)",message="this runtime needs agent.image: an image with the agent's program and your toolchain"
 // +kubebuilder:validation:XValidation:rule="self.runtime != 'worker' || !has(self.image) && (!has(self.command) || size(self.command) == 0)",message="runtime worker is a program of Tidewaiter's own image: leave out agent.image and agent.command"
 type Agent struct {
-	// runtime says how Tidewaiter drives the agent. The runtime command runs any image with a command. Tidewaiter has its own support for claude-code, codex, opencode, qwen-code, gemini-cli and worker. The condition Accepted reports an unknown runtime.
+	// runtime says how Tidewaiter drives the agent. The runtime command runs any image with a command. Tidewaiter has support of its own for these: claude-code, codex, opencode, qwen-code, gemini-cli, worker. The condition Accepted reports an unknown runtime.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63

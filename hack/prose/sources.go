@@ -121,7 +121,7 @@ func descriptions(dir string) ([]string, error) {
 		case map[string]any:
 			for key, inner := range value {
 				if text, ok := inner.(string); ok && (key == "description" || key == "message") {
-					all = append(all, text)
+					all = append(all, code.ReplaceAllString(text, "CODE"))
 				}
 				visit(inner)
 			}
@@ -151,7 +151,7 @@ func messageTexts(golden string) []string {
 	var all []string
 	for line := range strings.Lines(golden) {
 		if text, ok := strings.CutPrefix(line, "\t"); ok {
-			all = append(all, strings.TrimSpace(text))
+			all = append(all, code.ReplaceAllString(strings.TrimSpace(text), "CODE"))
 		}
 	}
 	return all

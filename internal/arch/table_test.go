@@ -261,6 +261,7 @@ func testRows() []row {
 		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes, []string{"hack/gen/apinames", "internal/kube/metrics"})},
 		{pkg: "hack/gen/secrets", why: "writes the rules for secrets from those of gitleaks; needs nothing of ours", allow: []string{"github.com/BurntSushi/toml"}},
 		{pkg: "hack/house", why: "counts what stands in the sources; needs nothing of ours"},
+		{pkg: "hack/prose", why: "measures the English of what people read; needs nothing of ours", allow: []string{"sigs.k8s.io/yaml"}},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
 			pkg: "test/bench", why: "measures engine, judge, freezer, the way to models and its supervision as a watchdog, a runner and a gateway use them",
@@ -274,6 +275,7 @@ func testRows() []row {
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},
+		{pkg: "test/docs", why: "holds pages to their links, and applies what they show", tests: with(apiClient, []string{"api/v1alpha1", "internal/testkit/kubetest", "sigs.k8s.io/yaml"})},
 		{pkg: "test/lists", why: "finds where a runtime, a dialect or an anomaly was forgotten; reads sources", tests: with(core, []string{"api/v1alpha1", "internal/kube/metrics"})},
 		{pkg: "test/processes", why: "tries manager and gateway together on a real API server", tests: with(apiClient, []string{
 			"internal/app/gateway", "internal/app/manager", "internal/core/protocol", "internal/testkit/addresses", "internal/testkit/kubetest", "internal/testkit/program",

@@ -38,7 +38,7 @@ func TestRuntimes(t *testing.T) {
 	const quoted, word = "`([a-z-]+)`", `([a-z]+(?:-[a-z]+)*)`
 	for _, l := range []list{
 		{"api/v1alpha1/agent_types.go", "the rule that an image is needed", `self\.runtime in \[([^\]]*)\]`, `'([a-z-]+)'`, imaged},
-		{"api/v1alpha1/agent_types.go", "what is built in", `others are built in \(([^)]*)\)`, word, builtIn},
+		{"api/v1alpha1/agent_types.go", "what is built in", `of its own for these: (.*)\. The condition`, word, builtIn},
 		{"config/crd/bases/tidewaiter.dev_features.yaml", "the rule that an image is needed: run make generate", `self\.runtime in \[([^\]]*)\]`, `'([a-z-]+)'`, imaged},
 		{"hack/agents.sh", "the images that are built", `(?m)^runtimes=\(([^)]*)\)`, word, clients},
 		{"test/e2e/agents_test.go", "TestAgents", `(?s)func TestAgents\(.*?map\[string\]struct\{[^}]*\}\{\n(.*?)\n\t\} \{`, `(?m)^\t\t"([a-z-]+)":`, clients},

@@ -12,15 +12,15 @@ import (
 // AcknowledgmentApplyConfiguration represents a declarative configuration of the Acknowledgment type for use
 // with apply.
 //
-// Acknowledgment is the agent's word that it has understood that it broke a rule.
+// Acknowledgment is the agent's statement that it has understood that it broke a rule.
 type AcknowledgmentApplyConfiguration struct {
-	// rule that it broke.
+	// rule is the rule that the agent broke.
 	Rule *string `json:"rule,omitempty"`
-	// turn of the agent's conversation in which it said so; absent for one that has had no turn.
+	// turn is the turn of the conversation in which the agent said so. It is absent if the agent has had no turn.
 	Turn *int64 `json:"turn,omitempty"`
-	// time at which the watchdog heard it.
+	// time is when the watchdog received the statement.
 	Time *v1.Time `json:"time,omitempty"`
-	// text is what it does instead, in its own words.
+	// text is what the agent does instead, in its own words.
 	Text *string `json:"text,omitempty"`
 }
 

@@ -8,29 +8,29 @@ package v1alpha1
 // AgentApplyConfiguration represents a declarative configuration of the Agent type for use
 // with apply.
 //
-// Agent is who does the work.
+// Agent is the agent that does the work.
 type AgentApplyConfiguration struct {
-	// runtime says how the agent is driven: command runs any image with a command; others are built in (claude-code, codex, opencode, qwen-code, gemini-cli, worker). An unknown one is reported in the condition Accepted.
+	// runtime says how Tidewaiter drives the agent. The runtime command runs any image with a command. Tidewaiter has support of its own for these: claude-code, codex, opencode, qwen-code, gemini-cli, worker. The condition Accepted reports an unknown runtime.
 	Runtime *string `json:"runtime,omitempty"`
-	// image of the agent's container. The runtime worker has none: it runs from Tidewaiter's own.
+	// image is the image of the agent's container. The runtime worker has none: it runs from Tidewaiter's own.
 	Image *string `json:"image,omitempty"`
-	// command to run, as an argument vector; no shell is put around it. A runtime that knows its own program (claude-code) needs none, and worker takes none.
+	// command is the command to run, as an argument vector, without a shell around it. A runtime that knows its own program (claude-code) needs none, and worker takes none.
 	Command []string `json:"command,omitempty"`
-	// args are appended to command, or to what the runtime starts its own program with.
+	// args are the arguments after command, or after what the runtime starts its own program with.
 	Args []string `json:"args,omitempty"`
-	// env are plain variables of the agent's environment. Secrets do not belong here: the agent is untrusted.
+	// env are plain variables of the agent's environment. Put no secrets here, because the agent is untrusted.
 	Env []EnvVarApplyConfiguration `json:"env,omitempty"`
-	// resources of the agent's container. A policy may give defaults, and override them (agents.resources).
+	// resources are the limits and requests of the agent's container. A policy can give defaults, and override them (agents.resources).
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
 	// imagePullSecrets are the names of Secrets in the namespace of the Feature. The kubelet pulls the images of the pods with them and with the Secrets of the policies. To set them you need permission to create pods in the namespace. A change applies to the next attempt.
 	ImagePullSecrets []SecretRefApplyConfiguration `json:"imagePullSecrets,omitempty"`
-	// scheduling says which nodes run the pods of the Feature. Setting it needs the right to create pods in the namespace. A change applies to the next attempt. A policy may override it (agents.scheduling).
+	// scheduling says which nodes run the pods of the Feature. To set it, you need permission to create pods in the namespace. A change applies to the next attempt. A policy can override it (agents.scheduling).
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
 	// runtimeClassName selects a sandboxed container runtime (gVisor, Kata) for the pod.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
-	// runAsUser is the numeric user of agent and watchdog.
+	// runAsUser is the numeric user of the agent and of the watchdog.
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
-	// role is a role profile of the policy (doctrine and PACE plan).
+	// role is the name of a role profile of the policy: when the agent reports (doctrine), and what it does when its way fails (PACE plan).
 	Role *string `json:"role,omitempty"`
 }
 

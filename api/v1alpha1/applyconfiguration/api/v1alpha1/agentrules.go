@@ -8,13 +8,13 @@ package v1alpha1
 // AgentRulesApplyConfiguration represents a declarative configuration of the AgentRules type for use
 // with apply.
 //
-// AgentRules bound what Features may choose for their agents, and choose for those that do not.
+// AgentRules limit what Features can choose for their agents, and choose for Features that do not.
 type AgentRulesApplyConfiguration struct {
-	// allowedRoles are the roles that spec.agent.role of a Feature may name; a Feature without a role is refused then. A role must be in the list of every policy that applies and has one. Every role, and none, is allowed where no policy has a list.
+	// allowedRoles are the roles that spec.agent.role of a Feature can name. A role must be in the list of every policy that applies and has one. With such a list, Tidewaiter refuses a Feature without a role. If no policy has a list, a Feature can have any role, or none.
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
-	// scheduling of the pods of Features, field by field, and key by key of a nodeSelector. In overrides it takes the choice from a Feature's spec.agent.scheduling.
+	// scheduling says which nodes run the pods of Features. It applies field by field, and key by key of a nodeSelector. In overrides it takes the choice from a Feature's spec.agent.scheduling.
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
-	// resources of the agents' containers, resource by resource. In overrides they take the choice from a Feature's spec.agent.resources. A request is never more than the limit in effect.
+	// resources are the limits and requests of the agents' containers, resource by resource. In overrides they take the choice from a Feature's spec.agent.resources. A request is never more than the limit in effect.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
 	// imagePullSecrets are the names of Secrets in the namespace of each Feature. The kubelet pulls the images of its pods with them, and with the Secrets of the Feature and of other policies.
 	ImagePullSecrets []SecretRefApplyConfiguration `json:"imagePullSecrets,omitempty"`

@@ -16,13 +16,13 @@ import (
 type AnomalyApplyConfiguration struct {
 	// type is the condition that it sets: AgentStalled, AgentLooping, ContextPressure, CascadeFailure or PaceEscalated.
 	Type *string `json:"type,omitempty"`
-	// turn that it was seen in first.
+	// turn is the turn in which the watchdog first saw the anomaly.
 	Turn *int64 `json:"turn,omitempty"`
-	// message holds the evidence, and what was done about it.
+	// message has the evidence, and what the watchdog did about it.
 	Message *string `json:"message,omitempty"`
-	// startTime when it has been seen.
+	// startTime is when the watchdog first saw the anomaly.
 	StartTime *v1.Time `json:"startTime,omitempty"`
-	// cause is Provider while the agent's calls of models are answered with errors that are not its own; empty where it is the agent itself.
+	// cause is Provider while the agent's model calls fail with errors that are not its own. It is empty if the agent itself is the cause.
 	Cause *string `json:"cause,omitempty"`
 }
 

@@ -13,28 +13,25 @@ import (
 // AnomalyRulesApplyConfiguration represents a declarative configuration of the AnomalyRules type for use
 // with apply.
 //
-// AnomalyRules say when an agent is taken to be in trouble. Figures are turns of the conversation.
+// AnomalyRules say when the watchdog treats an agent as stuck or in trouble. Numbers count turns of the conversation.
 type AnomalyRulesApplyConfiguration struct {
-	// checkEveryTurns between two messages to the model, whatever they are about; built-in 3.
+	// checkEveryTurns is the number of turns between two messages to the model, whatever they are about. Defaults to 3.
 	CheckEveryTurns *int32 `json:"checkEveryTurns,omitempty"`
-	// cooldownTurns between two messages about the same anomaly; built-in 6.
+	// cooldownTurns is the number of turns between two messages about the same anomaly. Defaults to 6.
 	CooldownTurns *int32 `json:"cooldownTurns,omitempty"`
-	// stallTurns: so many turns without progress; built-in 12.
+	// stallTurns is the number of turns without progress that count as a stall. Defaults to 12.
 	StallTurns *int32 `json:"stallTurns,omitempty"`
-	// loopCalls: so many equal failing calls in a row; built-in 3.
+	// loopCalls is the number of equal failing calls in a row that count as a loop. Defaults to 3.
 	LoopCalls *int32 `json:"loopCalls,omitempty"`
-	// contextPercent of the model's window that calls for a wrap-up; built-in 80, or where the agent's client should have compacted the conversation if
-	// that is later.
+	// contextPercent is the share of the model's window, in percent, at which the watchdog asks the agent to wrap up. Defaults to 80, or to the share at which the agent's client should have compacted the conversation if that is later.
 	ContextPercent *int32 `json:"contextPercent,omitempty"`
-	// cascadeTools: so many different tools failing within the last five calls; built-in 3.
+	// cascadeTools is the number of different tools failing within the last five calls that count as a cascade. Defaults to 3.
 	CascadeTools *int32 `json:"cascadeTools,omitempty"`
-	// silenceTimeout: so long may nothing at all move, while no model answers and no tool works; built-in 10m.
+	// silenceTimeout is how long an agent can be silent before the watchdog treats it as stalled. An agent is silent while no model answers, no tool works and nothing else moves. Defaults to 10m.
 	SilenceTimeout *v1.Duration `json:"silenceTimeout,omitempty"`
-	// holdTimeout: so long is the agent's next call of a model held for a person to look, before a rung above Hold may follow; built-in 5m. Where
-	// ladder is Hold, it is held until a person acts.
+	// holdTimeout is how long the watchdog holds the agent's next model call for a user to look, before a rung above Hold can follow. If ladder is Hold, the watchdog holds the call until a user acts. Defaults to 5m.
 	HoldTimeout *v1.Duration `json:"holdTimeout,omitempty"`
-	// ladder is how far steering may go when an anomaly goes on; built-in Nudge. Each rung includes those before it: Observe, Nudge,
-	// Directive, Surgery, NoTools, Hold, Rollback, Restart, Block.
+	// ladder is how far steering can go when an anomaly continues. Each rung includes the rungs before it: Observe, Nudge, Directive, Surgery, NoTools, Hold, Rollback, Restart, Block. Defaults to Nudge.
 	Ladder *apiv1alpha1.Rung `json:"ladder,omitempty"`
 }
 

@@ -12,7 +12,7 @@ package v1alpha1
 type AnswerApplyConfiguration struct {
 	// question is the id of the question (status.run.question.id).
 	Question *string `json:"question,omitempty"`
-	// text of the answer.
+	// text is the text of the answer.
 	Text *string `json:"text,omitempty"`
 }
 

@@ -12,18 +12,17 @@ import (
 // AnswerChecksApplyConfiguration represents a declarative configuration of the AnswerChecks type for use
 // with apply.
 //
-// AnswerChecks are what a final answer must be like.
+// AnswerChecks are the rules for a final answer.
 type AnswerChecksApplyConfiguration struct {
-	// requiredSections are titles for each of which a final answer must have a Markdown heading, of any level and in any case.
+	// requiredSections are titles. For each of them, a final answer must have a Markdown heading, of any level and in any case.
 	RequiredSections []string `json:"requiredSections,omitempty"`
-	// requiredPatterns are regular expressions (RE2) each of which must match somewhere in a final answer.
+	// requiredPatterns are regular expressions (RE2). Each of them must match somewhere in a final answer.
 	RequiredPatterns []string `json:"requiredPatterns,omitempty"`
 	// forbiddenPhrases are what a final answer must not say, in any case.
 	ForbiddenPhrases []string `json:"forbiddenPhrases,omitempty"`
-	// jsonSchema that a final answer must match, which is then nothing but JSON: draft 2020-12 or draft-07, with references inside of it
-	// alone and without recursion.
+	// jsonSchema is a JSON Schema that a final answer must match. The answer is then nothing but JSON. The schema is of draft 2020-12 or draft-07, with references only inside of it and without recursion.
 	JSONSchema *v1.JSON `json:"jsonSchema,omitempty"`
-	// autoCorrect says what is corrected in a final answer before the model is asked again.
+	// autoCorrect says what the gateway corrects in a final answer before it asks the model again.
 	AutoCorrect *AutoCorrectApplyConfiguration `json:"autoCorrect,omitempty"`
 }
 

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // ApprovePlanRequest accepts a proposed plan.
 type ApprovePlanRequestApplyConfiguration struct {
-	// hash of the proposed plan (status.run.plan.hash).
+	// hash is the hash of the proposed plan (status.run.plan.hash).
 	Hash *string `json:"hash,omitempty"`
 }
 

@@ -8,7 +8,7 @@ package v1alpha1
 // AutoCorrectApplyConfiguration represents a declarative configuration of the AutoCorrect type for use
 // with apply.
 //
-// AutoCorrect says what may be fixed in an answer.
+// AutoCorrect says what the gateway can fix in an answer.
 type AutoCorrectApplyConfiguration struct {
 	// trimSpace removes white space around the answer.
 	TrimSpace *bool `json:"trimSpace,omitempty"`

@@ -8,9 +8,9 @@ package v1alpha1
 // BreakerRulesApplyConfiguration represents a declarative configuration of the BreakerRules type for use
 // with apply.
 //
-// BreakerRules stop a Feature whose checkpoints cannot be taken.
+// BreakerRules stop a Feature when the watchdog cannot take its checkpoints.
 type BreakerRulesApplyConfiguration struct {
-	// maxCheckpointFailures in a row; built-in 3.
+	// maxCheckpointFailures is how many failed checkpoints in a row open the breaker. Defaults to 3.
 	MaxCheckpointFailures *int32 `json:"maxCheckpointFailures,omitempty"`
 }
 

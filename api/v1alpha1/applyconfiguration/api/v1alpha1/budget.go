@@ -8,13 +8,13 @@ package v1alpha1
 // BudgetApplyConfiguration represents a declarative configuration of the Budget type for use
 // with apply.
 //
-// Budget bounds what calls of models may use. Before each call its size is estimated, and one that may go over a limit is not made.
+// Budget limits what model calls can use. The gateway estimates the size of each call, and makes no call that could go over a limit.
 type BudgetApplyConfiguration struct {
-	// maxInputTokens in all, those that the provider had cached included.
+	// maxInputTokens is the most input tokens in all, including tokens that the provider had cached.
 	MaxInputTokens *int64 `json:"maxInputTokens,omitempty"`
-	// maxOutputTokens in all.
+	// maxOutputTokens is the most output tokens in all.
 	MaxOutputTokens *int64 `json:"maxOutputTokens,omitempty"`
-	// maxCost in the currency of the gateway's prices, a decimal number such as "12.50".
+	// maxCost is the highest cost in US dollars, the currency of the gateway's prices, a decimal number such as "12.50".
 	MaxCost *string `json:"maxCost,omitempty"`
 }
 

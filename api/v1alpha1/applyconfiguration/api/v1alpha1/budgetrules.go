@@ -8,7 +8,7 @@ package v1alpha1
 // BudgetRulesApplyConfiguration represents a declarative configuration of the BudgetRules type for use
 // with apply.
 //
-// BudgetRules bound what models may cost.
+// BudgetRules limit what model calls can cost.
 type BudgetRulesApplyConfiguration struct {
 	// The budget of a Feature, over all of its attempts.
 	BudgetApplyConfiguration `json:""`
@@ -16,10 +16,9 @@ type BudgetRulesApplyConfiguration struct {
 	Project *BudgetApplyConfiguration `json:"project,omitempty"`
 	// global is the budget of all Features together, for a calendar month (UTC). Only a global policy may set it.
 	Global *BudgetApplyConfiguration `json:"global,omitempty"`
-	// warnAtPercent is the share of a budget from which on the condition WithinBudget warns; built-in 80.
+	// warnAtPercent is the share of a budget, in percent, at which the condition WithinBudget begins to warn. Defaults to 80.
 	WarnAtPercent *int32 `json:"warnAtPercent,omitempty"`
-	// callsPerMinute is how many calls of models a Feature makes in a minute, those that are refused included; built-in 120. After a
-	// minute without calls it may make all of these at once.
+	// callsPerMinute is how many model calls a Feature can make in a minute, including calls that the gateway refuses. After a minute without calls it can make all of these at once. Defaults to 120.
 	CallsPerMinute *int32 `json:"callsPerMinute,omitempty"`
 }
 

@@ -8,13 +8,13 @@ package v1alpha1
 // CallFailureApplyConfiguration represents a declarative configuration of the CallFailure type for use
 // with apply.
 //
-// CallFailure says what failed calls of models came to; failures.md has the classes and causes.
+// CallFailure is the result of failed model calls; failures.md has the classes and causes.
 type CallFailureApplyConfiguration struct {
 	// class says who is to blame: Provider, Infrastructure, Policy, Budget or Agent.
 	Class *string `json:"class,omitempty"`
-	// cause in CamelCase.
+	// cause is the cause of the failure, in CamelCase.
 	Cause *string `json:"cause,omitempty"`
-	// calls that failed since the last good answer.
+	// calls is the number of calls that failed since the last good answer.
 	Calls *int64 `json:"calls,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // CapacityRulesApplyConfiguration represents a declarative configuration of the CapacityRules type for use
 // with apply.
 //
-// CapacityRules bound how much runs at once.
+// CapacityRules limit how much runs at once.
 type CapacityRulesApplyConfiguration struct {
-	// maxRunning Features of a project. Defaults to 5. The others wait with the reason AtCapacity, higher spec.priority first, then older.
+	// maxRunning is how many Features of a project run at once. The others wait with the reason AtCapacity, higher spec.priority first, then older. Defaults to 5.
 	MaxRunning *int32 `json:"maxRunning,omitempty"`
-	// maxRunningTotal Features of all projects together. Only a policy in the namespace of the manager may set it; no limit is built in. The others wait with the reason AtTotalCapacity: the projects take turns by the age of what waits, and spec.priority decides within a project.
+	// maxRunningTotal is how many Features of all projects together run at once. Only a policy in the namespace of the manager can set it. The others wait with the reason AtTotalCapacity. The projects take turns by the age of their waiting Features, and spec.priority decides within a project. Defaults to no limit.
 	MaxRunningTotal *int32 `json:"maxRunningTotal,omitempty"`
 }
 

@@ -8,17 +8,17 @@ package v1alpha1
 // CaptureInfoApplyConfiguration represents a declarative configuration of the CaptureInfo type for use
 // with apply.
 //
-// CaptureInfo says how the workspace was held still.
+// CaptureInfo says how the watchdog held the workspace still.
 type CaptureInfoApplyConfiguration struct {
-	// frozen is true when the agent was stopped for it.
+	// frozen is true if the watchdog stopped the agent for the capture.
 	Frozen *bool `json:"frozen,omitempty"`
-	// frozenMicros is how long, in microseconds.
+	// frozenMicros is how long the agent stood still, in microseconds.
 	FrozenMicros *int64 `json:"frozenMicros,omitempty"`
-	// processes that were stopped.
+	// processes is the number of stopped processes.
 	Processes *int32 `json:"processes,omitempty"`
-	// pause is what the agent made of being asked to pause first; absent where it was not asked.
+	// pause says how the agent answered when the watchdog first asked it to pause. It is absent if the watchdog did not ask.
 	Pause *PauseInfoApplyConfiguration `json:"pause,omitempty"`
-	// settled is false when the workspace still moved: the checkpoint is recorded but never promoted.
+	// settled is false if the workspace still moved. Tidewaiter then records the checkpoint, but never promotes it.
 	Settled *bool `json:"settled,omitempty"`
 	// unsettledReason says what moved or could not be read.
 	UnsettledReason *string `json:"unsettledReason,omitempty"`

@@ -13,37 +13,37 @@ import (
 // ChangeRulesApplyConfiguration represents a declarative configuration of the ChangeRules type for use
 // with apply.
 //
-// ChangeRules bound what a change may be made of.
+// ChangeRules limit what a change can contain.
 type ChangeRulesApplyConfiguration struct {
-	// maxFiles that may differ from the base.
+	// maxFiles is the highest number of files that can differ from the base.
 	MaxFiles *int64 `json:"maxFiles,omitempty"`
-	// maxLines that may be added and removed.
+	// maxLines is the highest number of lines that the work can add and remove.
 	MaxLines *int64 `json:"maxLines,omitempty"`
-	// maxFileSize of a changed file; built-in 50Mi.
+	// maxFileSize is the largest size of a changed file. Defaults to 50Mi.
 	MaxFileSize *resource.Quantity `json:"maxFileSize,omitempty"`
-	// maxWorkspaceSize of all files in the workspace, ignored ones included; built-in 1Gi.
+	// maxWorkspaceSize is the largest size of all files in the workspace together, including ignored files. Defaults to 1Gi.
 	MaxWorkspaceSize *resource.Quantity `json:"maxWorkspaceSize,omitempty"`
-	// maxWorkspaceFiles in the workspace, ignored ones included; built-in 200000.
+	// maxWorkspaceFiles is the highest number of files in the workspace, including ignored files. Defaults to 200000.
 	MaxWorkspaceFiles *int64 `json:"maxWorkspaceFiles,omitempty"`
-	// symlinks that leave the workspace or are absolute are always denied; this is about the others. Built-in Warn.
+	// symlinks is the permission for symbolic links that stay inside the workspace. Tidewaiter always denies links that leave the workspace or are absolute. Defaults to Warn.
 	Symlinks *apiv1alpha1.Permission `json:"symlinks,omitempty"`
-	// specialFiles: FIFOs, sockets and devices; built-in Deny.
+	// specialFiles is the permission for FIFOs, sockets and devices. Defaults to Deny.
 	SpecialFiles *apiv1alpha1.Permission `json:"specialFiles,omitempty"`
-	// hardlinks to files outside the workspace's own tree; built-in Warn.
+	// hardlinks is the permission for hard links to files outside the workspace's own tree. Defaults to Warn.
 	Hardlinks *apiv1alpha1.Permission `json:"hardlinks,omitempty"`
-	// executables that were not executable before; built-in Warn.
+	// executables is the permission for executable files that were not executable before. Defaults to Warn.
 	Executables *apiv1alpha1.Permission `json:"executables,omitempty"`
-	// binaries: files with NUL bytes; built-in Warn.
+	// binaries is the permission for files with NUL bytes. Defaults to Warn.
 	Binaries *apiv1alpha1.Permission `json:"binaries,omitempty"`
-	// secrets: keys and tokens in content; built-in Deny.
+	// secrets is the permission for keys and tokens in content. Defaults to Deny.
 	Secrets *apiv1alpha1.Permission `json:"secrets,omitempty"`
-	// confusables: new names that look like another one, or mix scripts; built-in Warn.
+	// confusables is the permission for new names that look like another name, or mix scripts. Defaults to Warn.
 	Confusables *apiv1alpha1.Permission `json:"confusables,omitempty"`
-	// unportableNames: new names that other systems cannot hold or misread; built-in Warn.
+	// unportableNames is the permission for new names that other systems cannot hold or misread. Defaults to Warn.
 	UnportableNames *apiv1alpha1.Permission `json:"unportableNames,omitempty"`
-	// hiddenCharacters: invisible and bidirectional characters in source code and in what steers agents; built-in Warn.
+	// hiddenCharacters is the permission for invisible and bidirectional characters in source code and in files that steer agents. Defaults to Warn.
 	HiddenCharacters *apiv1alpha1.Permission `json:"hiddenCharacters,omitempty"`
-	// strayLinks: symbolic links to a place outside of the plan's allowed areas; built-in Warn.
+	// strayLinks is the permission for symbolic links to a place outside the plan's allowed areas. Defaults to Warn.
 	StrayLinks *apiv1alpha1.Permission `json:"strayLinks,omitempty"`
 }
 

@@ -12,15 +12,15 @@ import (
 // CheckApplyConfiguration represents a declarative configuration of the Check type for use
 // with apply.
 //
-// Check is a user rule in CEL.
+// Check is a rule that users write in CEL.
 type CheckApplyConfiguration struct {
-	// name of the check, used as the rule's name.
+	// name is the name of the check. Violations have it as the name of their rule.
 	Name *string `json:"name,omitempty"`
-	// cel is an expression over file (path, mode, size, linesAdded, linesRemoved, kind, role) that is true when the check is violated.
+	// cel is an expression over file (path, mode, size, linesAdded, linesRemoved, kind, role). A file violates the check if the expression is true.
 	CEL *string `json:"cel,omitempty"`
-	// message for people and for the agent.
+	// message is the text for users and for the agent.
 	Message *string `json:"message,omitempty"`
-	// severity of a violation.
+	// severity is the severity of a violation.
 	Severity *apiv1alpha1.Severity `json:"severity,omitempty"`
 }
 

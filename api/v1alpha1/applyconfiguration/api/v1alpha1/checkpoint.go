@@ -17,8 +17,7 @@ import (
 // CheckpointApplyConfiguration represents a declarative configuration of the Checkpoint type for use
 // with apply.
 //
-// Checkpoint is the record of one captured tree: what it held, how it was judged and what was done about it. It is
-// created once and whole by the manager, and never changes.
+// Checkpoint is the record of one captured tree: what it held, its verdict, and what the watchdog did about it. The manager creates it once and whole, and it never changes.
 type CheckpointApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.

@@ -10,11 +10,11 @@ package v1alpha1
 //
 // CheckpointCounts counts checkpoints by verdict.
 type CheckpointCountsApplyConfiguration struct {
-	// total number of checkpoints taken.
+	// total is the total number of checkpoints.
 	Total *int64 `json:"total,omitempty"`
-	// valid ones.
+	// valid is the number of valid checkpoints.
 	Valid *int64 `json:"valid,omitempty"`
-	// invalid ones.
+	// invalid is the number of invalid checkpoints.
 	Invalid *int64 `json:"invalid,omitempty"`
 }
 

@@ -10,13 +10,13 @@ package v1alpha1
 //
 // CheckpointDurations are the times of a checkpoint's steps, in microseconds.
 type CheckpointDurationsApplyConfiguration struct {
-	// captureMicros: reading, hashing and storing.
+	// captureMicros is the time for reading, hashing and storing.
 	CaptureMicros *int64 `json:"captureMicros,omitempty"`
-	// syncMicros: making it durable.
+	// syncMicros is the time for making the checkpoint durable.
 	SyncMicros *int64 `json:"syncMicros,omitempty"`
-	// judgeMicros: judging.
+	// judgeMicros is the time for checking the rules.
 	JudgeMicros *int64 `json:"judgeMicros,omitempty"`
-	// actMicros: promoting or restoring.
+	// actMicros is the time for promoting or restoring.
 	ActMicros *int64 `json:"actMicros,omitempty"`
 }
 

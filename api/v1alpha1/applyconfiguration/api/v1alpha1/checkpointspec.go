@@ -16,59 +16,59 @@ import (
 // CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB,
 // one with violations under 8 KiB.
 type CheckpointSpecApplyConfiguration struct {
-	// featureName is the Feature.
+	// featureName is the name of the Feature.
 	FeatureName *string `json:"featureName,omitempty"`
-	// featureUID is its uid.
+	// featureUID is the uid of the Feature.
 	FeatureUID *string `json:"featureUID,omitempty"`
 	// sequence counts the Feature's checkpoints from 1.
 	Sequence *int64 `json:"sequence,omitempty"`
-	// previous is the name of the checkpoint before it.
+	// previous is the name of the checkpoint before this one.
 	Previous *string `json:"previous,omitempty"`
-	// attempt that it was taken in.
+	// attempt is the attempt in which the watchdog took the checkpoint.
 	Attempt *int64 `json:"attempt,omitempty"`
-	// task that was worked on.
+	// task is the task that the agent worked on.
 	Task *string `json:"task,omitempty"`
-	// trigger of it.
+	// trigger is what caused the checkpoint.
 	Trigger *apiv1alpha1.Trigger `json:"trigger,omitempty"`
-	// captureTime is when the workspace was captured.
+	// captureTime is when the watchdog captured the workspace.
 	CaptureTime *v1.Time `json:"captureTime,omitempty"`
-	// commit in the private chain.
+	// commit is the commit in the private chain.
 	Commit *string `json:"commit,omitempty"`
-	// tree that was captured and judged.
+	// tree is the tree that the watchdog captured and checked.
 	Tree *string `json:"tree,omitempty"`
 	// base is the commit that the work started from.
 	Base *string `json:"base,omitempty"`
-	// deliveryCommit is the promoted commit, when it was promoted.
+	// deliveryCommit is the promoted commit, if there is one.
 	DeliveryCommit *string `json:"deliveryCommit,omitempty"`
-	// policyHash is the effective policy that judged it.
+	// policyHash is the hash of the effective policy behind the verdict.
 	PolicyHash *string `json:"policyHash,omitempty"`
-	// audit is true when the policy only reports: the verdict was not acted on.
+	// audit is true if the policy only reports: nothing followed from the verdict.
 	Audit *bool `json:"audit,omitempty"`
-	// capture says how the workspace was held still.
+	// capture says how the watchdog held the workspace still.
 	Capture *CaptureInfoApplyConfiguration `json:"capture,omitempty"`
-	// files changed against the base.
+	// files counts the changed files against the base.
 	Files *FileCountsApplyConfiguration `json:"files,omitempty"`
-	// lines changed against the base.
+	// lines counts the changed lines against the base.
 	Lines *LineCountsApplyConfiguration `json:"lines,omitempty"`
 	// samplePaths are up to eight of the changed paths, escaped.
 	SamplePaths []string `json:"samplePaths,omitempty"`
-	// transient are names that came and went since the checkpoint before; absent where none was seen.
+	// transient are names that came and went since the checkpoint before. It is absent if the watchdog saw none.
 	Transient *TransientNamesApplyConfiguration `json:"transient,omitempty"`
-	// verdict on the tree.
+	// verdict is the verdict on the tree.
 	Verdict *apiv1alpha1.Verdict `json:"verdict,omitempty"`
-	// severity of the worst violation.
+	// severity is the severity of the worst violation.
 	Severity *apiv1alpha1.Severity `json:"severity,omitempty"`
-	// reason is the rule of the worst violation, in CamelCase, or why there was nothing to judge.
+	// reason is the rule of the worst violation, in CamelCase, or why there was nothing to check.
 	Reason *string `json:"reason,omitempty"`
-	// violations are up to eight of what breaks a rule, worst first.
+	// violations are up to eight violations, the worst first.
 	Violations []ViolationApplyConfiguration `json:"violations,omitempty"`
-	// violationCount is how many there are in all.
+	// violationCount is the number of all violations.
 	ViolationCount *int64 `json:"violationCount,omitempty"`
-	// action taken.
+	// action is what the watchdog did about the checkpoint.
 	Action *apiv1alpha1.Action `json:"action,omitempty"`
-	// rollback says why the workspace went back after it, or a part of it; absent where nothing did.
+	// rollback says why the workspace, or a part of it, went back after the checkpoint. It is absent if nothing went back.
 	Rollback *RollbackRecordApplyConfiguration `json:"rollback,omitempty"`
-	// durations of the steps.
+	// durations are the times that the steps took.
 	Durations *CheckpointDurationsApplyConfiguration `json:"durations,omitempty"`
 }
 

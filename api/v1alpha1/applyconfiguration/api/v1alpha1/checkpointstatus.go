@@ -14,10 +14,9 @@ import (
 //
 // CheckpointStatus is what happened to the checkpoint later.
 type CheckpointStatusApplyConfiguration struct {
-	// conditions: Stored (the commit is in the trusted repository), Restorable (the volume that holds it still exists).
+	// conditions are Stored (the commit is in the trusted repository) and Restorable (the volume that holds it still exists).
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// acknowledged are the rules of severity Critical that the agent says it has understood that it broke. It is the agent's word alone: nothing is
-	// promoted because of it.
+	// acknowledged are the broken rules of severity Critical that the agent says it has understood. This is only what the agent says: the watchdog promotes nothing because of it.
 	Acknowledged []AcknowledgmentApplyConfiguration `json:"acknowledged,omitempty"`
 }
 

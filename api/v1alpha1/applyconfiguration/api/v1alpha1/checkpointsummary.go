@@ -14,15 +14,15 @@ import (
 //
 // CheckpointSummary is what the Feature's conditions need of the newest checkpoint.
 type CheckpointSummaryApplyConfiguration struct {
-	// name of the Checkpoint.
+	// name is the name of the Checkpoint.
 	Name *string `json:"name,omitempty"`
-	// verdict of it.
+	// verdict is the verdict on the checkpoint.
 	Verdict *apiv1alpha1.Verdict `json:"verdict,omitempty"`
-	// action taken.
+	// action is what the watchdog did about the checkpoint.
 	Action *apiv1alpha1.Action `json:"action,omitempty"`
-	// reason is the rule of the first violation, or why it failed.
+	// reason is the rule of the first violation, or why the checkpoint failed.
 	Reason *string `json:"reason,omitempty"`
-	// message says it in words.
+	// message explains the reason in words.
 	Message *string `json:"message,omitempty"`
 }
 

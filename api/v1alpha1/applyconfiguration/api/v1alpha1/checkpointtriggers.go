@@ -12,15 +12,15 @@ import (
 // CheckpointTriggersApplyConfiguration represents a declarative configuration of the CheckpointTriggers type for use
 // with apply.
 //
-// CheckpointTriggers says when checkpoints are taken.
+// CheckpointTriggers says when the watchdog takes checkpoints.
 type CheckpointTriggersApplyConfiguration struct {
-	// interval between checkpoints of a workspace that changed; built-in 30s.
+	// interval is the time between checkpoints of a workspace that changed. Defaults to 30s.
 	Interval *v1.Duration `json:"interval,omitempty"`
-	// minInterval is the least time between two checkpoints, except the final one; built-in 5s.
+	// minInterval is the least time between two checkpoints, except the final one. Defaults to 5s.
 	MinInterval *v1.Duration `json:"minInterval,omitempty"`
-	// maxChanges is how many changed paths call for a checkpoint before the interval is over; built-in 50.
+	// maxChanges is how many changed paths cause a checkpoint before the interval is over. Defaults to 50.
 	MaxChanges *int32 `json:"maxChanges,omitempty"`
-	// pauseTimeout is how long a freeze may take before the checkpoint is captured unsettled; built-in 10s.
+	// pauseTimeout is how long a freeze can take before the watchdog captures the checkpoint unsettled. Defaults to 10s.
 	PauseTimeout *v1.Duration `json:"pauseTimeout,omitempty"`
 }
 

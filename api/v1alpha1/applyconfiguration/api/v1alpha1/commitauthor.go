@@ -10,9 +10,9 @@ package v1alpha1
 //
 // CommitAuthor is a Git identity.
 type CommitAuthorApplyConfiguration struct {
-	// name of the author.
+	// name is the name of the author.
 	Name *string `json:"name,omitempty"`
-	// email of the author.
+	// email is the email address of the author.
 	Email *string `json:"email,omitempty"`
 }
 

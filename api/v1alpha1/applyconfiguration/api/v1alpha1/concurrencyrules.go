@@ -12,13 +12,13 @@ import (
 // ConcurrencyRulesApplyConfiguration represents a declarative configuration of the ConcurrencyRules type for use
 // with apply.
 //
-// ConcurrencyRules say what becomes of Features that would work at the same time on the same thing.
+// ConcurrencyRules say what happens to Features that would work on the same thing at the same time.
 type ConcurrencyRulesApplyConfiguration struct {
-	// onLockConflict says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
+	// onLockConflict says what happens to a Feature that wants the lock of a contract that another Feature holds: Wait or Fail. Defaults to Wait.
 	OnLockConflict *apiv1alpha1.LockContention `json:"onLockConflict,omitempty"`
-	// onOverlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
+	// onOverlap says what happens to a Feature whose allowed areas or planned files overlap with another Feature's on the same repository: Allow, Warn or Wait. Defaults to Warn.
 	OnOverlap *apiv1alpha1.OverlapHandling `json:"onOverlap,omitempty"`
-	// onDelivery says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
+	// onDelivery says who learns that another Feature of the project has delivered a change to what a running Feature of the same repository works on. Off tells nobody. Condition tells users. Message also tells the agent. Directive asks the agent to address the change. Defaults to Message.
 	OnDelivery *apiv1alpha1.DeliveryNotice `json:"onDelivery,omitempty"`
 }
 

@@ -10,9 +10,9 @@ package v1alpha1
 //
 // ConfigMapKeyRef names a key of a ConfigMap in the same namespace.
 type ConfigMapKeyRefApplyConfiguration struct {
-	// name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	Name *string `json:"name,omitempty"`
-	// key in its data.
+	// key is a key in the data of the ConfigMap.
 	Key *string `json:"key,omitempty"`
 }
 

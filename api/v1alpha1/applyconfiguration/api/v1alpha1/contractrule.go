@@ -10,9 +10,9 @@ package v1alpha1
 //
 // ContractRule names the paths of a contract.
 type ContractRuleApplyConfiguration struct {
-	// name of the contract, which plans use (a Feature's spec.plan.contracts).
+	// name is the name of the contract, which plans use (spec.plan.contracts of a Feature).
 	Name *string `json:"name,omitempty"`
-	// paths as gitignore-style globs.
+	// paths are gitignore-style globs of the paths of the contract.
 	Paths []string `json:"paths,omitempty"`
 }
 

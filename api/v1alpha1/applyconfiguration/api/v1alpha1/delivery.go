@@ -12,19 +12,19 @@ import (
 // DeliveryApplyConfiguration represents a declarative configuration of the Delivery type for use
 // with apply.
 //
-// Delivery says what becomes of the promoted work.
+// Delivery says how Tidewaiter delivers the promoted work.
 type DeliveryApplyConfiguration struct {
-	// branch that is pushed; tidewaiter/<name of the Feature> when absent. Fixed at creation.
+	// branch is the branch that the watchdog pushes. Defaults to tidewaiter/<name of the Feature>. Fixed at creation.
 	Branch *string `json:"branch,omitempty"`
-	// push the branch to the repository. Otherwise the work stays on the trusted volume.
+	// push makes the watchdog push the branch to the repository. Otherwise the work stays on the trusted volume.
 	Push *bool `json:"push,omitempty"`
-	// author of the delivered commits.
+	// author is the author of the delivered commits.
 	Author *CommitAuthorApplyConfiguration `json:"author,omitempty"`
 	// pullRequest asks for a pull request of the delivered branch.
 	PullRequest *PullRequestApplyConfiguration `json:"pullRequest,omitempty"`
-	// approval Required holds the delivery until approvedCommit names the head. A SupervisorPolicy can require it as well (delivery.approval), whatever the Feature says.
+	// approval says whether an approver must approve the delivery. Required holds it until approvedCommit names the head. A SupervisorPolicy can require approval as well (delivery.approval), whatever the Feature says.
 	Approval *apiv1alpha1.Approval `json:"approval,omitempty"`
-	// approvedCommit is the exact commit that may be delivered (status.head). Setting it needs the verb "approve" on features.
+	// approvedCommit is the exact commit that the watchdog may deliver (status.head). To set it, you need the verb "approve" on features.
 	ApprovedCommit *string `json:"approvedCommit,omitempty"`
 }
 

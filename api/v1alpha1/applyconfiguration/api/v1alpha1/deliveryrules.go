@@ -12,14 +12,13 @@ import (
 // DeliveryRulesApplyConfiguration represents a declarative configuration of the DeliveryRules type for use
 // with apply.
 //
-// DeliveryRules say what is asked of a delivery.
+// DeliveryRules limit what Features can deliver, and say when an approver must approve a delivery.
 type DeliveryRulesApplyConfiguration struct {
-	// approval Required holds every delivery until a person with the verb "approve" has named its commit. It is required where any policy that applies, or the Feature, says so; None takes nothing back. Built-in None.
+	// approval says whether an approver must approve every delivery. Required holds a delivery until a user with the verb "approve" has named its commit. One policy, or the Feature, is enough to require it; None takes nothing back. Defaults to None.
 	Approval *apiv1alpha1.Approval `json:"approval,omitempty"`
-	// history says what becomes of a delivery whose last commit keeps every rule of the policy in effect now, and an earlier
-	// one does not: Squash delivers one commit on the base, Hold delivers nothing until a person has decided. Built-in Squash.
+	// history says what happens to a delivery whose last commit keeps every rule of the policy in effect now, and an earlier one does not. Squash delivers one commit on the base. Hold delivers nothing until a user has decided. Defaults to Squash.
 	History *apiv1alpha1.DeliveryHistory `json:"history,omitempty"`
-	// branches that Features may deliver, as globs such as tidewaiter/** or release-[0-9]. A branch that is pushed, tidewaiter/<name of the Feature> where it names none, must match in the list of every policy that applies and has one; every branch is allowed where no policy has a list.
+	// branches are the branches that Features can deliver, as globs such as tidewaiter/** or release-[0-9]. The branch of a Feature must match in the list of every policy that applies and has one. A Feature that names no branch has tidewaiter/<name of the Feature>. If no policy has a list, Features can deliver every branch.
 	Branches []string `json:"branches,omitempty"`
 }
 

@@ -10,17 +10,17 @@ package v1alpha1
 //
 // Directive is something the agent must address.
 type DirectiveApplyConfiguration struct {
-	// id of the directive.
+	// id is the id of the directive.
 	ID *string `json:"id,omitempty"`
-	// type of the directive: Cleanup can wait. The agent is given 10 of them at a time, and one that is not Critical is dropped when 15 tasks were finished since.
+	// type is the type of the directive. A Cleanup can wait: the agent gets 10 of them at a time. If it is not Critical, the watchdog drops it after 15 more finished tasks.
 	Type *string `json:"type,omitempty"`
-	// priority: Critical interrupts, Normal comes next, Low comes last. The agent is told again after 6, 12 and 24 turns where it does not address it.
+	// priority says when the agent gets the directive: Critical interrupts, Normal comes next, Low comes last. If the agent does not address it, the watchdog tells it again after 6, 12 and 24 turns.
 	Priority *string `json:"priority,omitempty"`
-	// description of what must be addressed.
+	// description says what the agent must address.
 	Description *string `json:"description,omitempty"`
-	// rationale for it.
+	// rationale says why.
 	Rationale *string `json:"rationale,omitempty"`
-	// files it is about.
+	// files are the files that the directive is about.
 	Files []string `json:"files,omitempty"`
 }
 

@@ -10,16 +10,15 @@ package v1alpha1
 //
 // DirectiveStatus says how far a directive is.
 type DirectiveStatusApplyConfiguration struct {
-	// id of the directive.
+	// id is the id of the directive.
 	ID *string `json:"id,omitempty"`
-	// source is Person, Feature (a delivery of another one), or the reviewer that gave it.
+	// source is who gave the directive: Person (a user), Feature (a delivery of another one), or a reviewer.
 	Source *string `json:"source,omitempty"`
-	// state: Pending (the agent has not been told), Active (it was told), Addressed (it says so, or the directive was taken back), Escalated (it
-	// says that it cannot be done) or Dropped (it is not told any more).
+	// state says how far the directive is. Pending: the agent does not know of it. Active: the watchdog told the agent. Addressed: the agent says so, or a user took the directive back. Escalated: the agent says that it cannot do it. Dropped: the watchdog tells the agent no more.
 	State *string `json:"state,omitempty"`
-	// age in finished tasks; Cleanup directives that are not Critical are dropped at 15.
+	// age is the age of the directive, in finished tasks. The watchdog drops Cleanup directives that are not Critical at 15.
 	Age *int32 `json:"age,omitempty"`
-	// message says more, for people.
+	// message explains the state.
 	Message *string `json:"message,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // DoctrineApplyConfiguration represents a declarative configuration of the Doctrine type for use
 // with apply.
 //
-// Doctrine of a role.
+// Doctrine says how often an agent of a role reports, and when it counts as stalled.
 type DoctrineApplyConfiguration struct {
-	// saluteIntervalTurns between status reports; built-in 5.
+	// saluteIntervalTurns is the number of turns between two status reports (SALUTE reports). Defaults to 5.
 	SaluteIntervalTurns *int32 `json:"saluteIntervalTurns,omitempty"`
-	// maxTurnsWithoutProgress before it is a stall; built-in 12.
+	// maxTurnsWithoutProgress is the number of turns without progress that count as a stall. Defaults to anomalies.stallTurns.
 	MaxTurnsWithoutProgress *int32 `json:"maxTurnsWithoutProgress,omitempty"`
 }
 

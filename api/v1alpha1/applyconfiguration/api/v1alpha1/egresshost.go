@@ -8,11 +8,11 @@ package v1alpha1
 // EgressHostApplyConfiguration represents a declarative configuration of the EgressHost type for use
 // with apply.
 //
-// EgressHost is a host that may be reached over TLS.
+// EgressHost is a host that agents or watchdogs can reach over TLS.
 type EgressHostApplyConfiguration struct {
-	// host name, exact; "*.example.com" stands for every name below it. No IP address: the TLS handshake must ask for the name.
+	// host is an exact name, or "*.example.com" for every name below it. It cannot be an IP address, because the TLS handshake must ask for the name.
 	Host *string `json:"host,omitempty"`
-	// port; built-in 443.
+	// port is the port of the host. Defaults to 443.
 	Port *int32 `json:"port,omitempty"`
 	// allowPrivate lets the host resolve to private addresses (a server inside the cluster or the company).
 	AllowPrivate *bool `json:"allowPrivate,omitempty"`

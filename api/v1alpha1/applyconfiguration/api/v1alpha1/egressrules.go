@@ -12,17 +12,15 @@ import (
 // EgressRulesApplyConfiguration represents a declarative configuration of the EgressRules type for use
 // with apply.
 //
-// EgressRules list hosts that are reached over TLS, through the gateway. An empty list lets nothing through.
+// EgressRules list hosts that agents and watchdogs reach over TLS, through the gateway. An empty list lets nothing through.
 type EgressRulesApplyConfiguration struct {
-	// agent may reach these (package registries), through the proxy that HTTPS_PROXY names in its environment; built-in none.
+	// agent lists hosts that the agent can reach, such as package registries, through the proxy that HTTPS_PROXY names in its environment. Defaults to none.
 	Agent []EgressHostApplyConfiguration `json:"agent,omitempty"`
-	// git hosts that the watchdog may reach; when no policy lists any, the Feature's own repository host on public addresses.
+	// git lists hosts that the watchdog can reach. If no policy lists any, it can reach the Feature's own repository host on public addresses.
 	Git []EgressHostApplyConfiguration `json:"git,omitempty"`
-	// providerTools that models may use although their provider runs them, outside of Tidewaiter's sight: web searches, connectors, addresses that the provider reads. None by default. docs/reference/provider-tools.md has the names.
+	// providerTools lists tools that models can use although their provider runs them, outside of Tidewaiter's sight. Examples are web searches, connectors, and addresses that the provider reads. Defaults to none. For the names, see docs/reference/provider-tools.md.
 	ProviderTools []string `json:"providerTools,omitempty"`
-	// modelProviders says whether an agent may reach providers of models beside the gateway, with a key of its own: no budget, no record and no rule sees
-	// such a call. Deny refuses their hosts in egress.agent, the hosts of the gateway's backends, and keys of providers in spec.agent.env. Defaults to
-	// Deny.
+	// modelProviders says whether an agent can reach model providers directly, with a key of its own: Allow or Deny. No budget, no record and no rule sees such a call. Deny refuses their hosts in egress.agent, the hosts of the gateway's backends, and keys of providers in spec.agent.env. Defaults to Deny.
 	ModelProviders *apiv1alpha1.ModelProviderAccess `json:"modelProviders,omitempty"`
 }
 

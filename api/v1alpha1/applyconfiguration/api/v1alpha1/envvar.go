@@ -10,9 +10,9 @@ package v1alpha1
 //
 // EnvVar is a plain environment variable.
 type EnvVarApplyConfiguration struct {
-	// name of the variable. Names starting with TIDEWAITER_ are reserved.
+	// name is the name of the variable. Tidewaiter reserves names that start with TIDEWAITER_.
 	Name *string `json:"name,omitempty"`
-	// value of the variable.
+	// value is the value of the variable.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -12,19 +12,17 @@ import (
 // ExecutionApplyConfiguration represents a declarative configuration of the Execution type for use
 // with apply.
 //
-// Execution says how the agent's writes become checkpoints. Features and policies use the same names; absent fields are
-// taken from the next source in the order global overrides, project overrides, Feature, project defaults, global
-// defaults, built-in.
+// Execution says how the agent's writes become checkpoints. Features and policies use the same names. If a field is absent, the next source provides it, in the order global overrides, project overrides, Feature, project defaults, global defaults, built-in values.
 type ExecutionApplyConfiguration struct {
-	// mode: Interactive (the agent writes to the workspace and checkpoints judge it; built-in default) or Deterministic (the workspace is read-only and every patch is judged before it is laid in).
+	// mode says who writes to the workspace. In Interactive mode the agent writes to it, and checkpoints check what it writes. In Deterministic mode the agent only reads it, and the watchdog checks every patch before it applies it. Defaults to Interactive.
 	Mode *apiv1alpha1.ExecutionMode `json:"mode,omitempty"`
-	// strategy for an invalid workspace: Direct leaves it and tells the agent (built-in default), Shadow puts it back to the last valid tree. Auto is Shadow for an attempt whose plan names contracts or may change what paths.rules of the policy are about, and Direct for any other; status.job has the choice.
+	// strategy says what happens to an invalid workspace. Direct leaves it and tells the agent. Shadow puts it back to the last valid tree. Auto is Shadow for an attempt whose plan names contracts or may change what paths.rules of the policy are about, and Direct for any other. The choice is in status.job. Defaults to Direct.
 	Strategy *apiv1alpha1.Strategy `json:"strategy,omitempty"`
-	// promotion under Shadow: Atomic promotes whole trees only (built-in default), Incremental promotes the valid part.
+	// promotion says how much of a tree the watchdog promotes under strategy Shadow, which puts an invalid workspace back: Atomic only whole trees, Incremental the valid part. Defaults to Atomic.
 	Promotion *apiv1alpha1.Promotion `json:"promotion,omitempty"`
-	// revertOnViolation restores paths that violate a Critical rule: None (built-in default), ViolatingPaths or Full.
+	// revertOnViolation says what the watchdog restores when a path violates a Critical rule: None, ViolatingPaths or Full. Defaults to None.
 	RevertOnViolation *apiv1alpha1.RevertOnViolation `json:"revertOnViolation,omitempty"`
-	// checkpoint says when checkpoints are taken.
+	// checkpoint says when the watchdog takes checkpoints.
 	Checkpoint *CheckpointTriggersApplyConfiguration `json:"checkpoint,omitempty"`
 }
 

@@ -17,14 +17,14 @@ import (
 // FeatureApplyConfiguration represents a declarative configuration of the Feature type for use
 // with apply.
 //
-// Feature is one piece of work on one repository, given to one agent at a time and supervised until it is delivered.
+// Feature is one piece of work on one repository. Tidewaiter gives it to one agent at a time, and supervises it until it delivers the work.
 type FeatureApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what should be done, by which agent, under which bounds.
+	// spec says what to do, by which agent and within which limits.
 	Spec *FeatureSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what has become of it.
+	// status is the observed state of the Feature.
 	Status *FeatureStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -13,51 +13,47 @@ import (
 // FeatureSpecApplyConfiguration represents a declarative configuration of the FeatureSpec type for use
 // with apply.
 //
-// FeatureSpec says what is to be done. Fields fixed at creation are guarded here, on the parent, so that an optional
-// field cannot be changed by removing and adding it.
+// FeatureSpec says what to do. Fields fixed at creation are guarded here, on the parent, so that an optional field cannot be changed by removing and adding it.
 type FeatureSpecApplyConfiguration struct {
-	// prompt is the work in plain words. Exactly one of prompt and promptFrom must be set.
+	// prompt is the work in plain words. Set exactly one of prompt and promptFrom.
 	Prompt *string `json:"prompt,omitempty"`
 	// promptFrom takes the prompt from elsewhere in the Feature's namespace.
 	PromptFrom *PromptSourceApplyConfiguration `json:"promptFrom,omitempty"`
-	// repository is the Git repository that is worked on. Fixed at creation.
+	// repository is the Git repository that the agent works on. Fixed at creation.
 	Repository *RepositoryApplyConfiguration `json:"repository,omitempty"`
-	// planning says who makes the plan: None (plan as given; without milestones the prompt is the one task), Auto (a planner proposes it and it is taken) or Approve (a person approves the proposal first).
+	// planning says who makes the plan. None takes the plan as given; without milestones, the prompt is the only task. Auto takes the plan that a planner proposes. Approve waits until a user approves the proposal.
 	Planning *apiv1alpha1.Planning `json:"planning,omitempty"`
-	// plan bounds the work and breaks it into milestones and tasks.
+	// plan limits the work and divides it into milestones and tasks.
 	Plan *PlanApplyConfiguration `json:"plan,omitempty"`
-	// agent is who does the work.
+	// agent is the agent that does the work.
 	Agent *AgentApplyConfiguration `json:"agent,omitempty"`
-	// execution says how the agent's writes become checkpoints. A policy may override it.
+	// execution says how the agent's writes become checkpoints. A policy can override it.
 	Execution *ExecutionApplyConfiguration `json:"execution,omitempty"`
-	// budget lowers what the Feature may use of models below what its policy gives it; it cannot raise that.
+	// budget lowers the budget for models that the policy gives the Feature; it cannot raise it.
 	Budget *BudgetApplyConfiguration `json:"budget,omitempty"`
-	// gates are commands that must exit 0 after the tasks that name them.
+	// gates are commands that must exit with 0 after the tasks that name them.
 	Gates []GateApplyConfiguration `json:"gates,omitempty"`
-	// workspace sizes the volumes. Fixed at creation.
+	// workspace is the size and kind of the volumes. Fixed at creation.
 	Workspace *WorkspaceApplyConfiguration `json:"workspace,omitempty"`
-	// delivery says what becomes of the promoted work.
+	// delivery says how Tidewaiter delivers the promoted work.
 	Delivery *DeliveryApplyConfiguration `json:"delivery,omitempty"`
-	// dependsOn names Features of the same namespace that must be delivered first.
+	// dependsOn names Features of the same namespace whose delivery this Feature waits for.
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// priority orders Features that wait for capacity, a lock or an area: higher first, then older.
 	Priority *int32 `json:"priority,omitempty"`
-	// activeDeadline bounds the running time; waiting (suspended, for approval, for an answer) does not count.
+	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) does not count.
 	ActiveDeadline *v1.Duration `json:"activeDeadline,omitempty"`
-	// maxRetries is how often an agent that failed (exited not 0) is started again. Suspensions do not count; lost pods count from the fourth
-	// on that ended although neither a user nor the cluster asked it to end (status.unordered).
+	// maxRetries is how often Tidewaiter starts an agent again that failed (exited with another code than 0). Suspensions do not count. A lost pod counts from the fourth on, if neither a user nor the cluster asked it to end (status.unordered).
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
-	// ttlAfterFinished deletes the Feature, its volumes and its Checkpoints this long after it was delivered or failed. Never, when absent.
+	// ttlAfterFinished is how long after its delivery or failure Tidewaiter deletes the Feature, its volumes and its Checkpoints. Without it, Tidewaiter never deletes them.
 	TTLAfterFinished *v1.Duration `json:"ttlAfterFinished,omitempty"`
-	// suspend ends the pod after a checkpoint and keeps the work; set it back to false to go on.
+	// suspend ends the pod after a checkpoint and keeps the work. Set it back to false to continue.
 	Suspend *bool `json:"suspend,omitempty"`
-	// requests are one-shot acts, each done once; status.observedRequests says what became of each.
+	// requests are one-time actions. Tidewaiter does each of them once, and status.observedRequests has the results.
 	Requests []RequestApplyConfiguration `json:"requests,omitempty"`
-	// directives are what the agent must address next; people steer here. The agent is told with its next call of a model;
-	// status.run.directives says how far each is. Remove a directive to take it back.
+	// directives are what the agent must address next: users steer here. The agent gets them with its next model call, and status.run.directives says how far each is. Remove a directive to take it back.
 	Directives []DirectiveApplyConfiguration `json:"directives,omitempty"`
-	// answers reply to questions of the agent (status.run.question). Of a question that it has asked and does not wait on, the agent is told with
-	// its next call of a model.
+	// answers are replies to questions of the agent (status.run.question). If the agent does not wait for an answer, it gets the answer with its next model call.
 	Answers []AnswerApplyConfiguration `json:"answers,omitempty"`
 }
 

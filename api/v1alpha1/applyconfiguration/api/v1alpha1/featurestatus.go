@@ -14,28 +14,27 @@ import (
 // FeatureStatusApplyConfiguration represents a declarative configuration of the FeatureStatus type for use
 // with apply.
 //
-// FeatureStatus is what has become of a Feature. The controller owns everything but run, which intake owns.
+// FeatureStatus is the observed state of a Feature. The controller owns everything but run, which intake owns.
 type FeatureStatusApplyConfiguration struct {
 	// observedGeneration is the generation that the controller has acted on.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// phase summarises the conditions.
+	// phase is a summary of the conditions.
 	Phase *apiv1alpha1.Phase `json:"phase,omitempty"`
 	// conditions say what is true of the Feature; docs/reference/conditions.md lists types and reasons.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// attempt counts the Jobs that ran for this Feature; it is the epoch that fences the volumes.
+	// attempt is the number of Jobs that ran for this Feature. It is the epoch that fences the volumes.
 	Attempt *int64 `json:"attempt,omitempty"`
-	// failures counts the attempts in which the agent itself failed; compared with spec.maxRetries.
+	// failures is the number of attempts in which the agent itself failed. Tidewaiter compares it with spec.maxRetries.
 	Failures *int32 `json:"failures,omitempty"`
-	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
+	// lost is the number of attempts in a row that ended without a final report. The more there were, the longer the next attempt waits.
 	Lost *int32 `json:"lost,omitempty"`
-	// unordered counts the attempts whose pod ended by itself, without a final report, since a person asked for a retry last: neither a
-	// person nor the cluster asked it to end. From the fourth on each spends a retry.
+	// unordered is the number of attempts whose pod ended by itself, without a final report, since a user last requested a retry. Neither a user nor the cluster asked these pods to end. From the fourth on, each spends a retry.
 	Unordered *int32 `json:"unordered,omitempty"`
-	// unserved tells of the attempts in a row that ended because models did not answer. They spend no retry.
+	// unserved describes the attempts in a row that ended because models did not answer. They spend no retry.
 	Unserved *UnservedStatusApplyConfiguration `json:"unserved,omitempty"`
 	// job is the Job of the current attempt.
 	Job *JobStatusApplyConfiguration `json:"job,omitempty"`
-	// branch that is or will be delivered.
+	// branch is the branch that Tidewaiter delivers.
 	Branch *string `json:"branch,omitempty"`
 	// head is the last promoted commit of the delivery branch.
 	Head *string `json:"head,omitempty"`
@@ -43,23 +42,23 @@ type FeatureStatusApplyConfiguration struct {
 	LastCheckpoint *string `json:"lastCheckpoint,omitempty"`
 	// lastValidCheckpoint is the newest Checkpoint with a Valid verdict whose state no rollback gave up.
 	LastValidCheckpoint *string `json:"lastValidCheckpoint,omitempty"`
-	// checkpoints counts the Checkpoints taken (not only those kept).
+	// checkpoints counts the Checkpoints that the watchdog took, including removed ones.
 	Checkpoints *CheckpointCountsApplyConfiguration `json:"checkpoints,omitempty"`
-	// rollbacks counts how often the workspace went back, or a part of it, over all attempts, and tells of the last time.
+	// rollbacks counts how often the workspace, or a part of it, went back over all attempts, and describes the last time.
 	Rollbacks *RollbackStatusApplyConfiguration `json:"rollbacks,omitempty"`
-	// policy is the effective policy and where it came from.
+	// policy is the effective policy and its sources.
 	Policy *PolicyStatusApplyConfiguration `json:"policy,omitempty"`
-	// locks that are held, by the names of their contracts. The manager's Leases are the truth: one that expired and was reclaimed is not held, whatever this says.
+	// locks are the names of the contracts whose locks the Feature holds. The manager's Leases are the truth: if one expired and another Feature took it over, this Feature has lost the lock, whatever this field says.
 	Locks []string `json:"locks,omitempty"`
-	// observedRequests says what became of each request.
+	// observedRequests has the result of each request.
 	ObservedRequests []ObservedRequestApplyConfiguration `json:"observedRequests,omitempty"`
-	// deliveries of other Features of the project that touch what this one works on, since it began; the newest ones.
+	// deliveries are the newest deliveries of other Features of the project, since this Feature began, that touch what it works on.
 	Deliveries []ForeignDeliveryApplyConfiguration `json:"deliveries,omitempty"`
 	// startTime is when the first attempt started.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// activeSeconds is the running time of finished attempts, in seconds; the deadline is compared with it plus the current attempt's.
+	// activeSeconds is the running time of finished attempts, in seconds. Tidewaiter compares the deadline with it plus the running time of the current attempt.
 	ActiveSeconds *int64 `json:"activeSeconds,omitempty"`
-	// completionTime is when the Feature was delivered or failed.
+	// completionTime is the time of the delivery or failure.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// run is what the watchdog reports.
 	Run *RunStatusApplyConfiguration `json:"run,omitempty"`

@@ -10,15 +10,15 @@ package v1alpha1
 //
 // FileCounts counts changed files.
 type FileCountsApplyConfiguration struct {
-	// total is the sum of the others.
+	// total is the sum of the other counts.
 	Total *int64 `json:"total,omitempty"`
-	// added files.
+	// added is the number of added files.
 	Added *int64 `json:"added,omitempty"`
-	// modified files.
+	// modified is the number of modified files.
 	Modified *int64 `json:"modified,omitempty"`
-	// deleted files.
+	// deleted is the number of deleted files.
 	Deleted *int64 `json:"deleted,omitempty"`
-	// typeChanged paths (file to symlink, for example).
+	// typeChanged is the number of paths that changed their type (file to symlink, for example).
 	TypeChanged *int64 `json:"typeChanged,omitempty"`
 }
 

@@ -8,23 +8,23 @@ package v1alpha1
 // FinalReportApplyConfiguration represents a declarative configuration of the FinalReport type for use
 // with apply.
 //
-// FinalReport is the last word of an attempt.
+// FinalReport is the final report of an attempt.
 type FinalReportApplyConfiguration struct {
-	// epoch of the attempt.
+	// epoch is the attempt that ended.
 	Epoch *int64 `json:"epoch,omitempty"`
-	// outcome: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped or Switched (the next task runs in another mode, and so in another pod).
+	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped or Switched (the next task runs in another mode, and so in another pod).
 	Outcome *string `json:"outcome,omitempty"`
-	// reason in CamelCase.
+	// reason is the reason of the outcome, in CamelCase.
 	Reason *string `json:"reason,omitempty"`
-	// message for people.
+	// message explains the outcome.
 	Message *string `json:"message,omitempty"`
-	// head that was delivered or is ready.
+	// head is the delivered commit, or the commit that is ready.
 	Head *string `json:"head,omitempty"`
-	// failure of the calls of models that the agent made last, where the attempt ended for that.
+	// failure describes the agent's last model calls, if the attempt ended because they failed.
 	Failure *CallFailureApplyConfiguration `json:"failure,omitempty"`
-	// paths that were pushed as changes to the base, the first ones that are plain text.
+	// paths are paths that the push changed against the base, the first ones that are plain text.
 	Paths []string `json:"paths,omitempty"`
-	// pathCount is how many there are.
+	// pathCount is the number of all such paths.
 	PathCount *int64 `json:"pathCount,omitempty"`
 }
 

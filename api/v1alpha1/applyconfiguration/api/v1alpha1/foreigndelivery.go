@@ -12,21 +12,21 @@ import (
 // ForeignDeliveryApplyConfiguration represents a declarative configuration of the ForeignDelivery type for use
 // with apply.
 //
-// ForeignDelivery is what another Feature has delivered.
+// ForeignDelivery is a delivery of another Feature.
 type ForeignDeliveryApplyConfiguration struct {
-	// feature that delivered.
+	// feature is the Feature that delivered.
 	Feature *string `json:"feature,omitempty"`
-	// branch that it delivered.
+	// branch is the branch that it delivered.
 	Branch *string `json:"branch,omitempty"`
-	// commit that it delivered.
+	// commit is the commit that it delivered.
 	Commit *string `json:"commit,omitempty"`
-	// deliveryTime is when.
+	// deliveryTime is the time of the delivery.
 	DeliveryTime *v1.Time `json:"deliveryTime,omitempty"`
-	// touches says in words what of this Feature it touches: a contract, or an area.
+	// touches says in words what the delivery touches of this Feature: a contract, or an area.
 	Touches *string `json:"touches,omitempty"`
-	// paths that it changes and that concern this Feature, the first ones.
+	// paths are the first paths that the delivery changes and that concern this Feature.
 	Paths []string `json:"paths,omitempty"`
-	// pathCount is how many there are.
+	// pathCount is the number of all such paths.
 	PathCount *int64 `json:"pathCount,omitempty"`
 }
 

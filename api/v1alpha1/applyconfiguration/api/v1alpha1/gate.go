@@ -14,11 +14,11 @@ import (
 //
 // Gate is a command that must exit 0.
 type GateApplyConfiguration struct {
-	// name of the gate.
+	// name is the name of the gate.
 	Name *string `json:"name,omitempty"`
-	// command to run in the workspace.
+	// command is the command to run in the workspace.
 	Command []string `json:"command,omitempty"`
-	// timeout after which the gate has failed.
+	// timeout is the time after which the gate has failed.
 	Timeout *v1.Duration `json:"timeout,omitempty"`
 }
 

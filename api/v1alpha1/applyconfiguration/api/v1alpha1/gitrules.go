@@ -12,11 +12,11 @@ import (
 // GitRulesApplyConfiguration represents a declarative configuration of the GitRules type for use
 // with apply.
 //
-// GitRules say which repositories are worked on, and how the watchdog asks Git servers.
+// GitRules say which repositories Features can work on, and how the watchdog asks Git servers.
 type GitRulesApplyConfiguration struct {
-	// repositories that Features may work on, as globs of host/path such as git.example.com/team/*. A repository must match in the list of every policy that applies and has one; every repository is allowed where no policy has a list. "*" stands for any part of a name, "**" for any number of names, "?" for a character, [a-z] for one of them. The host has no upper case, and a port only where it is not 443; ".git" at the end does not count.
+	// repositories are the repositories that Features can work on, as globs of host/path such as git.example.com/team/*. A repository must match in the list of every policy that applies and has one. If no policy has a list, Features can work on every repository. The glob "*" stands for any part of a name, "**" for any number of names, "?" for a character, and [a-z] for one character of these. The host has no upper case, and a port only if that is not 443. A ".git" at the end does not count.
 	Repositories []string `json:"repositories,omitempty"`
-	// silenceTimeout: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
+	// silenceTimeout is how long a Git server can be silent before the watchdog treats it as dead. Progress counts as a sign of life, and so does the empty packet by which a server keeps a connection. Defaults to 5m.
 	SilenceTimeout *v1.Duration `json:"silenceTimeout,omitempty"`
 }
 

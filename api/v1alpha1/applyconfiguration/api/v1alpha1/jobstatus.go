@@ -15,31 +15,31 @@ import (
 //
 // JobStatus names the Job and the pod of the current attempt, pinned by uid.
 type JobStatusApplyConfiguration struct {
-	// name of the Job.
+	// name is the name of the Job.
 	Name *string `json:"name,omitempty"`
 	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one.
 	Run *apiv1alpha1.RunKind `json:"run,omitempty"`
-	// errand is true for a seal run that was started for requests (a rollback, a checkpoint) and delivers nothing.
+	// errand is true for a seal run that serves requests (a rollback, a checkpoint) and delivers nothing.
 	Errand *bool `json:"errand,omitempty"`
-	// mode is the execution mode that the pod of an agent run is made for; a change of mode is a new attempt.
+	// mode is the execution mode of the pod of an agent run. A change of mode is a new attempt.
 	Mode *apiv1alpha1.ExecutionMode `json:"mode,omitempty"`
-	// strategy that the attempt runs by to its end; see execution.strategy. A policy that changes from Auto to another one is obeyed all the same.
+	// strategy is the strategy of the attempt to its end; see execution.strategy. If a policy changes from Auto to another strategy, the attempt follows the policy all the same.
 	Strategy *string `json:"strategy,omitempty"`
-	// strategyReason says why, where execution.strategy is Auto.
+	// strategyReason says why the attempt has its strategy, if execution.strategy is Auto.
 	StrategyReason *string `json:"strategyReason,omitempty"`
 	// podName is the Job's pod, once it exists.
 	PodName *string `json:"podName,omitempty"`
-	// podUID is the only pod whose reports are taken.
+	// podUID is the uid of the only pod whose reports the manager takes.
 	PodUID *string `json:"podUID,omitempty"`
-	// startTime is when the Job was made.
+	// startTime is when the manager made the Job.
 	StartTime *v1.Time `json:"startTime,omitempty"`
-	// waitStartTime is since when the attempt has waited, for a person or for its pod to start, waitedSeconds how long it waited before: neither counts as running time.
+	// waitStartTime is when the attempt began to wait, for a user or for its pod to start. Neither this wait nor waitedSeconds counts as running time.
 	WaitStartTime *v1.Time `json:"waitStartTime,omitempty"`
-	// waitedSeconds of earlier waits of this attempt.
+	// waitedSeconds is the length of the earlier waits of this attempt, in seconds.
 	WaitedSeconds *int64 `json:"waitedSeconds,omitempty"`
-	// stopRequestTime is when the watchdog was asked to end; an orderly end is waited for a minute.
+	// stopRequestTime is when the manager asked the watchdog to end. It waits a minute for a clean end.
 	StopRequestTime *v1.Time `json:"stopRequestTime,omitempty"`
-	// endTime is when the end of the attempt was noted: its time and outcome are in activeSeconds, failures and lost.
+	// endTime is when the manager noted the end of the attempt. Its time and outcome are in activeSeconds, failures and lost.
 	EndTime *v1.Time `json:"endTime,omitempty"`
 }
 

@@ -14,11 +14,11 @@ import (
 //
 // LabelRequirement is what one label must be.
 type LabelRequirementApplyConfiguration struct {
-	// key of the label.
+	// key is the key of the label.
 	Key *string `json:"key,omitempty"`
 	// operator says how the values count. An object without the label fulfils NotIn and DoesNotExist.
 	Operator *apiv1alpha1.LabelOperator `json:"operator,omitempty"`
-	// values of the label; for In and NotIn alone.
+	// values are the values of the label, only for In and NotIn.
 	Values []apiv1alpha1.LabelValue `json:"values,omitempty"`
 }
 

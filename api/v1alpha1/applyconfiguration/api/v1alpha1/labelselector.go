@@ -15,9 +15,9 @@ import (
 // LabelSelector selects objects by their labels, in the form of Kubernetes' own label selectors. It has bounds, so that
 // what a policy costs is known. An empty one selects every object.
 type LabelSelectorApplyConfiguration struct {
-	// matchLabels that an object must have, all of them.
+	// matchLabels are the labels that an object must have, all of them.
 	MatchLabels map[string]apiv1alpha1.LabelValue `json:"matchLabels,omitempty"`
-	// matchExpressions that an object must fulfil, all of them.
+	// matchExpressions are the requirements that an object must fulfil, all of them.
 	MatchExpressions []LabelRequirementApplyConfiguration `json:"matchExpressions,omitempty"`
 }
 

@@ -15,16 +15,15 @@ import (
 //
 // LastRollback is the newest rollback.
 type LastRollbackApplyConfiguration struct {
-	// time at which the state before it was captured.
+	// time is when the watchdog captured the state before the rollback.
 	Time *v1.Time `json:"time,omitempty"`
-	// cause of it.
+	// cause is what caused the rollback.
 	Cause *apiv1alpha1.RollbackCause `json:"cause,omitempty"`
-	// before is the name of the Checkpoint that holds the state before it.
+	// before is the name of the Checkpoint that holds the state before the rollback.
 	Before *string `json:"before,omitempty"`
-	// to is the name of the Checkpoint that the workspace went back to: the one that was asked for, or the newest valid one (parts of later
-	// ones that were promoted since stay). Absent for the base.
+	// to is the name of the Checkpoint that the workspace went back to: the requested one, or the newest valid one. If the watchdog has promoted parts of later Checkpoints since, these stay. Absent for the base.
 	To *string `json:"to,omitempty"`
-	// reason in words: what was wrong with the agent, the request, or the worst violation.
+	// reason explains the rollback in words: what was wrong with the agent, the request, or the worst violation.
 	Reason *string `json:"reason,omitempty"`
 }
 

@@ -8,13 +8,11 @@ package v1alpha1
 // LedgerRulesApplyConfiguration represents a declarative configuration of the LedgerRules type for use
 // with apply.
 //
-// LedgerRules say what the ledger keeps, and what happens when it cannot be written.
+// LedgerRules say what the ledger keeps, and what the gateway does when it cannot write to the ledger.
 type LedgerRulesApplyConfiguration struct {
-	// failurePolicy: Fail refuses model calls that cannot be recorded (built-in), Open lets them through.
+	// failurePolicy says what the gateway does with model calls that it cannot record: Fail refuses them, Ignore lets them through. Defaults to Fail.
 	FailurePolicy *string `json:"failurePolicy,omitempty"`
-	// toolResults: what the ledger keeps of what tools give back to models. Defaults to Off, which keeps nothing. Digest keeps the ID of the call, the name of
-	// the tool, the size, the SHA-256 and whether it is an error. Redacted also keeps the text, without secrets, at most 16 KiB of a result and 64 KiB
-	// of a turn.
+	// toolResults says what the ledger keeps of the results that tools give back to models. Off keeps nothing. Digest keeps the ID of the call, the name of the tool, the size, the SHA-256 and whether it is an error. Redacted also keeps the text, without secrets, at most 16 KiB of a result and 64 KiB of a turn. Defaults to Off.
 	ToolResults *string `json:"toolResults,omitempty"`
 }
 

@@ -10,9 +10,9 @@ package v1alpha1
 //
 // LineCounts counts changed lines of text files.
 type LineCountsApplyConfiguration struct {
-	// added lines.
+	// added is the number of added lines.
 	Added *int64 `json:"added,omitempty"`
-	// deleted lines.
+	// deleted is the number of deleted lines.
 	Deleted *int64 `json:"deleted,omitempty"`
 }
 

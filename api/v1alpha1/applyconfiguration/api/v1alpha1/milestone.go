@@ -10,9 +10,9 @@ package v1alpha1
 //
 // Milestone is a group of tasks.
 type MilestoneApplyConfiguration struct {
-	// name of the milestone.
+	// name is the name of the milestone.
 	Name *string `json:"name,omitempty"`
-	// tasks are done in order, one after the other.
+	// tasks are the tasks of the milestone. The agent does them one after the other, in this order.
 	Tasks []TaskApplyConfiguration `json:"tasks,omitempty"`
 }
 

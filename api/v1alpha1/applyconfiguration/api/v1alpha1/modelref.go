@@ -12,17 +12,17 @@ import (
 // ModelRefApplyConfiguration represents a declarative configuration of the ModelRef type for use
 // with apply.
 //
-// ModelRef names the backend and the model of the gateway that a role is answered by.
+// ModelRef names the backend and the model of the gateway that answer a role.
 type ModelRefApplyConfiguration struct {
-	// role that asks: primary, supervisor, or the name of a role profile.
+	// role is who asks: primary, supervisor, or the name of a role profile.
 	Role *string `json:"role,omitempty"`
-	// backend of the gateway.
+	// backend is the name of a backend of the gateway.
 	Backend *string `json:"backend,omitempty"`
-	// model of that backend.
+	// model is the name of a model of that backend.
 	Model *string `json:"model,omitempty"`
-	// secretKeyRef names a key of the project, in a Secret of the Feature's namespace, that the backend is asked with in the place of the gateway's. The gateway can read the Secret only where an administrator of the project has bound a Role for it to the gateway's service account. Fallbacks of the backend are not asked then.
+	// secretKeyRef names an API key of the project, in a Secret of the Feature's namespace. The gateway calls the backend with this key instead of its own. It can read the Secret only if an administrator of the project has bound a Role for it to the gateway's service account. With this key, the gateway uses no fallbacks of the backend.
 	SecretKeyRef *SecretKeyRefApplyConfiguration `json:"secretKeyRef,omitempty"`
-	// providerState says what becomes of requests that refer to what the provider keeps, such as previous_response_id, or have it keep something: they are refused, or pass. What is not in a request is seen by no template, no check and no budget, and all Features share the gateway's key. Refuse by default.
+	// providerState says what the gateway does with requests that refer to state that the provider keeps, or that ask it to keep state: Refuse or Allow. An example is previous_response_id. No template, check or budget sees what is not in a request, and all Features share the gateway's key. Defaults to Refuse.
 	ProviderState *apiv1alpha1.ProviderState `json:"providerState,omitempty"`
 }
 

@@ -12,15 +12,15 @@ import (
 // ObservedRequestApplyConfiguration represents a declarative configuration of the ObservedRequest type for use
 // with apply.
 //
-// ObservedRequest says what became of a request.
+// ObservedRequest is the result of a request.
 type ObservedRequestApplyConfiguration struct {
-	// id of the request.
+	// id is the id of the request.
 	ID *string `json:"id,omitempty"`
-	// state: Done, Failed or NotActedOn.
+	// state is the result of the request: Done, Failed or NotActedOn.
 	State *string `json:"state,omitempty"`
-	// message says more, for people.
+	// message explains the state.
 	Message *string `json:"message,omitempty"`
-	// observedTime is when it was acted on.
+	// observedTime is when Tidewaiter acted on the request.
 	ObservedTime *v1.Time `json:"observedTime,omitempty"`
 }
 

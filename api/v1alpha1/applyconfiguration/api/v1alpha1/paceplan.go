@@ -8,13 +8,13 @@ package v1alpha1
 // PacePlanApplyConfiguration represents a declarative configuration of the PacePlan type for use
 // with apply.
 //
-// PacePlan says in words what to do at each level.
+// PacePlan says in words what an agent does at each level of a PACE plan.
 type PacePlanApplyConfiguration struct {
-	// alternate way when the primary one fails.
+	// alternate is the way that the agent takes when the primary one fails.
 	Alternate *string `json:"alternate,omitempty"`
-	// contingent way when both fail.
+	// contingent is the way that the agent takes when both the primary and the alternate one fail.
 	Contingent *string `json:"contingent,omitempty"`
-	// emergency: how to stop in order.
+	// emergency says how the agent stops cleanly.
 	Emergency *string `json:"emergency,omitempty"`
 }
 

@@ -10,11 +10,11 @@ package v1alpha1
 //
 // PathRule grants or denies writing to paths by role.
 type PathRuleApplyConfiguration struct {
-	// paths as gitignore-style globs.
+	// paths are gitignore-style globs of the paths that the rule is about.
 	Paths []string `json:"paths,omitempty"`
-	// roles that the rule is about; all, when absent.
+	// roles are the roles that the rule is about. Without them, it is about all roles.
 	Roles []string `json:"roles,omitempty"`
-	// access that these roles have: Write or ReadOnly.
+	// access is what these roles can do with the paths: Write or ReadOnly.
 	Access *string `json:"access,omitempty"`
 }
 

@@ -14,11 +14,11 @@ import (
 //
 // PathRules guard paths.
 type PathRulesApplyConfiguration struct {
-	// protected paths must not change, also where they do not exist yet. Lists of all sources are united with the built-in one.
+	// protected lists paths that must not change, even if they do not exist yet. Tidewaiter joins the lists of all sources with its default list.
 	Protected []string `json:"protected,omitempty"`
-	// rules grant or deny writing to paths by role.
+	// rules grant or deny write access to paths by role.
 	Rules []PathRuleApplyConfiguration `json:"rules,omitempty"`
-	// severity of a change to a protected, forbidden or not allowed path; built-in Error.
+	// severity is the severity of a change to a protected path, to a forbidden path or outside the allowed areas. Defaults to Error.
 	Severity *apiv1alpha1.Severity `json:"severity,omitempty"`
 }
 

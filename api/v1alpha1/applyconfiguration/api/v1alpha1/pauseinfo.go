@@ -8,13 +8,13 @@ package v1alpha1
 // PauseInfoApplyConfiguration represents a declarative configuration of the PauseInfo type for use
 // with apply.
 //
-// PauseInfo is what an agent that takes part in pauses made of being asked for one. It was stopped whatever it answered.
+// PauseInfo is how an agent that takes part in pauses answered. Whatever it answers, the watchdog stops it.
 type PauseInfoApplyConfiguration struct {
-	// acknowledged is false when no answer came in time.
+	// acknowledged is false if no answer came in time.
 	Acknowledged *bool `json:"acknowledged,omitempty"`
-	// micros is how long the answer took, or was waited for, in microseconds.
+	// micros is how long the answer took, or how long the watchdog waited for it, in microseconds.
 	Micros *int64 `json:"micros,omitempty"`
-	// pendingOperations are what the agent said was not finished, in its own words.
+	// pendingOperations are what the agent called unfinished, in its own words.
 	PendingOperations []string `json:"pendingOperations,omitempty"`
 }
 

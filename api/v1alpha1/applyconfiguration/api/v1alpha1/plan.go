@@ -8,17 +8,17 @@ package v1alpha1
 // PlanApplyConfiguration represents a declarative configuration of the Plan type for use
 // with apply.
 //
-// Plan bounds the work.
+// Plan limits the work.
 type PlanApplyConfiguration struct {
-	// allowedAreas are gitignore-style globs of what may change, matched on canonical paths ("web/**"). Everything, when absent.
+	// allowedAreas are gitignore-style globs of the paths that the work can change, matched on canonical paths ("web/**"). Without them, it can change everything.
 	AllowedAreas []string `json:"allowedAreas,omitempty"`
-	// forbiddenAreas must not change, even inside allowed areas.
+	// forbiddenAreas are globs of the paths that must not change, even inside allowed areas.
 	ForbiddenAreas []string `json:"forbiddenAreas,omitempty"`
-	// files, when given, is the whole set of planned files: any other change is a plan violation.
+	// files is the whole set of planned files. If it is present, any other change is a plan violation.
 	Files *PlannedFilesApplyConfiguration `json:"files,omitempty"`
-	// contracts that the work may change, by the names that a policy gives them. Their locks are held while the Feature runs: no two Features hold one of the same repository. Which contracts there are in a running attempt can grow, not shrink.
+	// contracts are the contracts that the work can change, by the names that a policy gives them. The Feature holds their locks while it runs: no two Features hold one of the same repository. The contracts of a running attempt can grow, not shrink.
 	Contracts []string `json:"contracts,omitempty"`
-	// milestones are worked on in order.
+	// milestones are the groups of tasks, in the order of the work.
 	Milestones []MilestoneApplyConfiguration `json:"milestones,omitempty"`
 }
 

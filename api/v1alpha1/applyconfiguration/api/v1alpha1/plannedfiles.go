@@ -8,13 +8,13 @@ package v1alpha1
 // PlannedFilesApplyConfiguration represents a declarative configuration of the PlannedFiles type for use
 // with apply.
 //
-// PlannedFiles is the set of paths (or globs) that a plan names, by what is to happen to them.
+// PlannedFiles is the set of paths (or globs) that a plan names, by what the work does with them.
 type PlannedFilesApplyConfiguration struct {
-	// create names files that may be added.
+	// create names files that the work can add.
 	Create []string `json:"create,omitempty"`
-	// modify names files that may be changed.
+	// modify names files that the work can change.
 	Modify []string `json:"modify,omitempty"`
-	// delete names files that may be removed.
+	// delete names files that the work can remove.
 	Delete []string `json:"delete,omitempty"`
 }
 

@@ -14,11 +14,11 @@ import (
 //
 // PolicyStatus names the effective policy.
 type PolicyStatusApplyConfiguration struct {
-	// hash of the effective policy.
+	// hash is the hash of the effective policy.
 	Hash *string `json:"hash,omitempty"`
-	// enforcement in effect.
+	// enforcement is the enforcement in effect.
 	Enforcement *apiv1alpha1.Enforcement `json:"enforcement,omitempty"`
-	// sources are the SupervisorPolicies that it was merged from, as namespace/name, most specific first.
+	// sources are the SupervisorPolicies that make up the effective policy, as namespace/name, most specific first.
 	Sources []string `json:"sources,omitempty"`
 }
 

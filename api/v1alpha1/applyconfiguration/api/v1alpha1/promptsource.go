@@ -8,7 +8,7 @@ package v1alpha1
 // PromptSourceApplyConfiguration represents a declarative configuration of the PromptSource type for use
 // with apply.
 //
-// PromptSource names where a prompt is kept.
+// PromptSource names the source of a prompt.
 type PromptSourceApplyConfiguration struct {
 	// configMapKeyRef is a key of a ConfigMap in the Feature's namespace.
 	ConfigMapKeyRef *ConfigMapKeyRefApplyConfiguration `json:"configMapKeyRef,omitempty"`

@@ -10,11 +10,11 @@ package v1alpha1
 //
 // ProposedPlan waits for a request approvePlan with its hash.
 type ProposedPlanApplyConfiguration struct {
-	// hash of the plan.
+	// hash is the hash of the plan.
 	Hash *string `json:"hash,omitempty"`
-	// summary for people.
+	// summary is a summary for users.
 	Summary *string `json:"summary,omitempty"`
-	// milestones that are proposed.
+	// milestones are the proposed milestones.
 	Milestones []MilestoneApplyConfiguration `json:"milestones,omitempty"`
 }
 

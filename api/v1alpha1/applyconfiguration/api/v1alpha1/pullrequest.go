@@ -10,11 +10,11 @@ package v1alpha1
 //
 // PullRequest describes a pull request.
 type PullRequestApplyConfiguration struct {
-	// base branch of the pull request; the repository's revision when absent.
+	// base is the base branch of the pull request. Defaults to the repository's revision.
 	Base *string `json:"base,omitempty"`
-	// title of the pull request; the first line of the prompt when absent.
+	// title is the title of the pull request. Defaults to the first line of the prompt.
 	Title *string `json:"title,omitempty"`
-	// draft opens it as a draft.
+	// draft opens the pull request as a draft.
 	Draft *bool `json:"draft,omitempty"`
 }
 

@@ -10,9 +10,9 @@ package v1alpha1
 //
 // Question is what the agent waits on.
 type QuestionApplyConfiguration struct {
-	// id of the question.
+	// id is the id of the question.
 	ID *string `json:"id,omitempty"`
-	// text of the question.
+	// text is the text of the question.
 	Text *string `json:"text,omitempty"`
 }
 

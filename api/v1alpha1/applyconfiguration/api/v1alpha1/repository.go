@@ -10,11 +10,11 @@ package v1alpha1
 //
 // Repository is a Git repository over HTTPS.
 type RepositoryApplyConfiguration struct {
-	// url of the repository, https only and without credentials in it.
+	// url is the address of the repository, https only and without credentials in it.
 	URL *string `json:"url,omitempty"`
-	// revision that the work starts from: a branch, tag or commit. The commit found at the start is kept for the Feature's whole life.
+	// revision is the branch, tag or commit that the work starts from. The Feature keeps the first commit that this resolves to for its whole life.
 	Revision *string `json:"revision,omitempty"`
-	// credentialsSecretRef names a Secret of type kubernetes.io/basic-auth (username, password), optionally with ca.crt for a server with its own CA and with hosts, a list of the only hosts that it is sent to. Only prepare and the watchdog can read it; the agent never can.
+	// credentialsSecretRef names a Secret of type kubernetes.io/basic-auth (username, password). The Secret can also have ca.crt, for a server with its own CA, and hosts, a list of the only hosts that get the credentials. Only prepare and the watchdog can read the Secret; the agent never can.
 	CredentialsSecretRef *SecretRefApplyConfiguration `json:"credentialsSecretRef,omitempty"`
 }
 

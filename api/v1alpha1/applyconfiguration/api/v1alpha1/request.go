@@ -12,19 +12,19 @@ import (
 // RequestApplyConfiguration represents a declarative configuration of the Request type for use
 // with apply.
 //
-// Request is a one-shot act.
+// Request is a one-time action.
 type RequestApplyConfiguration struct {
-	// id of the request; a request is done once, for as long as the Feature lives.
+	// id is the id of the request. Tidewaiter does a request once, for as long as the Feature lives.
 	ID *string `json:"id,omitempty"`
-	// rollback restores the tree of a checkpoint, or a part of it, of a Feature whose agent runs or not. What is there at that moment is captured first.
+	// rollback restores the tree of a checkpoint, or a part of it, whether the agent of the Feature runs or not. The watchdog captures first what is there at that moment.
 	Rollback *RollbackRequestApplyConfiguration `json:"rollback,omitempty"`
 	// checkpoint takes a checkpoint now.
 	Checkpoint *apiv1alpha1.CheckpointRequest `json:"checkpoint,omitempty"`
-	// retry starts the agent again from the last valid checkpoint of a Feature that is Blocked or Failed, or at once where it waits for its next attempt.
+	// retry starts the agent again from the last valid checkpoint if the Feature is Blocked or Failed. If the Feature waits for its next attempt, that attempt starts at once.
 	Retry *apiv1alpha1.RetryRequest `json:"retry,omitempty"`
 	// resetBreaker closes the breaker that checkpoint failures opened.
 	ResetBreaker *apiv1alpha1.ResetBreakerRequest `json:"resetBreaker,omitempty"`
-	// release lets an agent go on whose call of a model is held, because an anomaly went on.
+	// release lets an agent continue whose model call the watchdog holds because an anomaly continued.
 	Release *apiv1alpha1.ReleaseRequest `json:"release,omitempty"`
 	// approvePlan accepts a proposed plan.
 	ApprovePlan *ApprovePlanRequestApplyConfiguration `json:"approvePlan,omitempty"`

@@ -12,12 +12,11 @@ import (
 // ResourcesApplyConfiguration represents a declarative configuration of the Resources type for use
 // with apply.
 //
-// Resources of a container. Quantities have no exponents: one like 1e99999999 would keep the API server busy for minutes.
-// Unlike a pod's they hold no claims: devices come with a resource name or not at all.
+// Resources of a container. Quantities have no exponents: one like 1e99999999 would keep the API server busy for minutes. Unlike a pod's they hold no claims: devices come with a resource name or not at all.
 type ResourcesApplyConfiguration struct {
-	// limits that the container may not exceed, for example {cpu: "2", memory: 4Gi}.
+	// limits are what the container cannot exceed, for example {cpu: "2", memory: 4Gi}.
 	Limits *v1.ResourceList `json:"limits,omitempty"`
-	// requests that the scheduler sets aside; the limits, when absent.
+	// requests are what the scheduler sets aside. Defaults to the limits.
 	Requests *v1.ResourceList `json:"requests,omitempty"`
 }
 

@@ -13,15 +13,13 @@ import (
 // RetentionRulesApplyConfiguration represents a declarative configuration of the RetentionRules type for use
 // with apply.
 //
-// RetentionRules say how much of the past is kept.
+// RetentionRules say how much history Tidewaiter keeps.
 type RetentionRulesApplyConfiguration struct {
-	// checkpoints kept as objects for each Feature; built-in 10. Invalid and promoted ones are kept longest.
+	// checkpoints is how many Checkpoint objects Tidewaiter keeps for each Feature. It keeps invalid and promoted ones longest. Defaults to 10.
 	Checkpoints *int32 `json:"checkpoints,omitempty"`
-	// maxUnpromotedSize of content that was never promoted are kept in the trusted repository of a Feature; built-in 2Gi. Beyond
-	// that the oldest checkpoints lose their content, except those that a Checkpoint object or a request names, and the last
-	// state of the workspace.
+	// maxUnpromotedSize is how much unpromoted content Tidewaiter keeps in the trusted repository of a Feature. Beyond that, the oldest checkpoints lose their content. Checkpoints that a Checkpoint object or a request names keep it, and so does the last state of the workspace. Defaults to 2Gi.
 	MaxUnpromotedSize *resource.Quantity `json:"maxUnpromotedSize,omitempty"`
-	// ledgerPeriod keeps the model calls, diffs and file events of a Feature this long; built-in 720h. Budgets still count what is removed.
+	// ledgerPeriod is how long the ledger keeps the model calls, diffs and file events of a Feature. Budgets still count what the ledger removed. Defaults to 720h.
 	LedgerPeriod *v1.Duration `json:"ledgerPeriod,omitempty"`
 }
 

@@ -10,11 +10,11 @@ package v1alpha1
 //
 // ReviewerRule says when a reviewer runs.
 type ReviewerRuleApplyConfiguration struct {
-	// enabled, or not.
+	// enabled says whether the reviewer runs.
 	Enabled *bool `json:"enabled,omitempty"`
-	// everyTasks finished tasks.
+	// everyTasks is the number of finished tasks after which the reviewer runs.
 	EveryTasks *int32 `json:"everyTasks,omitempty"`
-	// onMilestone, when a milestone is complete.
+	// onMilestone makes the reviewer run when a milestone is complete.
 	OnMilestone *bool `json:"onMilestone,omitempty"`
 }
 

@@ -10,13 +10,13 @@ package v1alpha1
 //
 // ReviewerRules say which reviewers run when.
 type ReviewerRulesApplyConfiguration struct {
-	// codeStyle reviews conventions; built-in every 5 tasks and at milestones.
+	// codeStyle is the rule for the reviewer of conventions. By default, it runs every 5 tasks and at milestones.
 	CodeStyle *ReviewerRuleApplyConfiguration `json:"codeStyle,omitempty"`
-	// design reviews structure; built-in at milestones.
+	// design is the rule for the reviewer of structure. By default, it runs at milestones.
 	Design *ReviewerRuleApplyConfiguration `json:"design,omitempty"`
-	// knowledge writes down what was learnt; built-in every 3 tasks and at milestones.
+	// knowledge is the rule for the reviewer that writes down what the work taught. By default, it runs every 3 tasks and at milestones.
 	Knowledge *ReviewerRuleApplyConfiguration `json:"knowledge,omitempty"`
-	// urgencyThreshold that pulls reviews forward, a decimal number; built-in "1.0".
+	// urgencyThreshold is the urgency that pulls reviews forward, a decimal number. Defaults to "1.0".
 	UrgencyThreshold *string `json:"urgencyThreshold,omitempty"`
 }
 

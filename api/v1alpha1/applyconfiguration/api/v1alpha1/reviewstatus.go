@@ -14,17 +14,17 @@ import (
 //
 // ReviewStatus is what a reviewer said.
 type ReviewStatusApplyConfiguration struct {
-	// reviewer: CodeStyle, Design, Knowledge or Assessor.
+	// reviewer is who reviewed: CodeStyle, Design, Knowledge or Assessor.
 	Reviewer *string `json:"reviewer,omitempty"`
-	// task after which it looked.
+	// task is the task after which the reviewer looked.
 	Task *string `json:"task,omitempty"`
-	// outcome: Aligned, MinorDrift, MajorDivergence, MilestoneComplete, or Skipped when its model was away.
+	// outcome is the result: Aligned, MinorDrift, MajorDivergence, MilestoneComplete, or Skipped if the reviewer's model did not answer.
 	Outcome *string `json:"outcome,omitempty"`
-	// directives that it gave.
+	// directives is the number of directives that the reviewer gave.
 	Directives *int32 `json:"directives,omitempty"`
-	// summary for people.
+	// summary is a summary for users.
 	Summary *string `json:"summary,omitempty"`
-	// reviewTime is when.
+	// reviewTime is the time of the review.
 	ReviewTime *v1.Time `json:"reviewTime,omitempty"`
 }
 

@@ -8,13 +8,13 @@ package v1alpha1
 // RoleProfileApplyConfiguration represents a declarative configuration of the RoleProfile type for use
 // with apply.
 //
-// RoleProfile is the doctrine and PACE plan of a role.
+// RoleProfile has the doctrine and the PACE plan of a role: when an agent reports and counts as stalled, and what it does when its way fails.
 type RoleProfileApplyConfiguration struct {
-	// name of the role (a Feature's spec.agent.role).
+	// name is the name of the role, as in spec.agent.role of a Feature.
 	Name *string `json:"name,omitempty"`
-	// doctrine of the role.
+	// doctrine says how often an agent of the role reports, and after how many turns without progress it counts as stalled.
 	Doctrine *DoctrineApplyConfiguration `json:"doctrine,omitempty"`
-	// pace says what to do as the work falls off its plan. A role has a plan as soon as a policy names it: what is not said here is built in.
+	// pace is the PACE plan of the role: what an agent does when its primary way fails (alternate, contingent, emergency). A role has a plan as soon as a policy names it. Tidewaiter has a default text for each level that the policy leaves out.
 	Pace *PacePlanApplyConfiguration `json:"pace,omitempty"`
 }
 

@@ -14,11 +14,11 @@ import (
 //
 // RollbackRecord says why a workspace went back after a checkpoint, or a part of it.
 type RollbackRecordApplyConfiguration struct {
-	// cause of it.
+	// cause says who took the workspace back: Supervision (the ladder of anomalies), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
 	Cause *apiv1alpha1.RollbackCause `json:"cause,omitempty"`
-	// to is the name of the checkpoint that was asked for; absent where the workspace went back to what was promoted last.
+	// to is the name of the requested checkpoint. It is absent if the workspace went back to the last promoted state.
 	To *string `json:"to,omitempty"`
-	// reason in words; absent for a violation, which the checkpoint itself tells of.
+	// reason explains the rollback in words. It is absent for a violation, which the checkpoint itself describes.
 	Reason *string `json:"reason,omitempty"`
 }
 

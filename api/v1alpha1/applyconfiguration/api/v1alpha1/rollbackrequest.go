@@ -14,11 +14,11 @@ import (
 //
 // RollbackRequest restores a tree or a part of it.
 type RollbackRequestApplyConfiguration struct {
-	// kind: Full restores everything, Paths the named paths, Smart the paths that break a rule now and keeps every other change. Without it, it is Paths where paths are named and else Full.
+	// kind says what to restore. Full restores everything. Paths restores the named paths. Smart restores the paths that break a rule now and keeps every other change. Defaults to Paths if you name paths, and otherwise to Full.
 	Kind *apiv1alpha1.RollbackKind `json:"kind,omitempty"`
-	// checkpoint to take it from, by the name of its object, even if the object is gone; without it, the last valid state (the base, before there is one).
+	// checkpoint is the name of the Checkpoint to restore from, even if the object no longer exists. Defaults to the last valid state (the base, before there is one).
 	Checkpoint *string `json:"checkpoint,omitempty"`
-	// paths to restore, files or directories, relative to the root of the repository.
+	// paths are the files or directories to restore, relative to the root of the repository.
 	Paths []string `json:"paths,omitempty"`
 }
 

@@ -10,15 +10,15 @@ package v1alpha1
 //
 // RollbackStatus counts rollbacks by their cause.
 type RollbackStatusApplyConfiguration struct {
-	// total number of rollbacks.
+	// total is the total number of rollbacks.
 	Total *int64 `json:"total,omitempty"`
-	// supervision counts those that the ladder of anomalies made.
+	// supervision is the number of rollbacks by the ladder of anomalies.
 	Supervision *int64 `json:"supervision,omitempty"`
-	// request counts those that a person asked for.
+	// request is the number of rollbacks that users requested.
 	Request *int64 `json:"request,omitempty"`
-	// violation counts those that the policy made, by strategy Shadow or revertOnViolation.
+	// violation is the number of rollbacks by the policy, through strategy Shadow or revertOnViolation.
 	Violation *int64 `json:"violation,omitempty"`
-	// last one.
+	// last is the newest rollback.
 	Last *LastRollbackApplyConfiguration `json:"last,omitempty"`
 }
 

@@ -12,50 +12,49 @@ import (
 // RulesApplyConfiguration represents a declarative configuration of the Rules type for use
 // with apply.
 //
-// Rules are what Features are held to. Absent values are taken from the next source.
+// Rules are what Tidewaiter applies to Features. If a value is absent, the next source provides it.
 type RulesApplyConfiguration struct {
-	// supervision of the conversation.
+	// supervision has the rules for the conversation between an agent and its models.
 	Supervision *SupervisionRulesApplyConfiguration `json:"supervision,omitempty"`
-	// execution in the Feature's own names.
+	// execution says how the agent's writes become checkpoints. Its fields have the same names as in the Feature.
 	Execution *ExecutionApplyConfiguration `json:"execution,omitempty"`
-	// paths that are guarded.
+	// paths has the rules that guard paths against changes.
 	Paths *PathRulesApplyConfiguration `json:"paths,omitempty"`
-	// changes bounds what a change may be made of.
+	// changes limits what a change can contain.
 	Changes *ChangeRulesApplyConfiguration `json:"changes,omitempty"`
-	// checks are user rules in CEL over a changed file.
+	// checks are rules that users write in CEL about each changed file.
 	Checks []CheckApplyConfiguration `json:"checks,omitempty"`
-	// contracts are groups of paths that need a lock to be changed.
+	// contracts are groups of paths that a Feature can change only while it holds their lock.
 	Contracts []ContractRuleApplyConfiguration `json:"contracts,omitempty"`
-	// anomalies says when an agent is taken to be in trouble.
+	// anomalies says when the watchdog treats an agent as stuck or in trouble.
 	Anomalies *AnomalyRulesApplyConfiguration `json:"anomalies,omitempty"`
-	// roles are role profiles of agents.
+	// roles are the profiles of the roles that agents can have.
 	Roles []RoleProfileApplyConfiguration `json:"roles,omitempty"`
-	// reviewers that look at the work at breakpoints.
+	// reviewers says when reviewers look at the work.
 	Reviewers *ReviewerRulesApplyConfiguration `json:"reviewers,omitempty"`
-	// models say which backend and model of the gateway a role is answered by.
+	// models says which backend and model of the gateway answers a role.
 	Models []ModelRefApplyConfiguration `json:"models,omitempty"`
-	// budget is enforced before each model call.
+	// budget limits what model calls can use. The gateway enforces it before each model call.
 	Budget *BudgetRulesApplyConfiguration `json:"budget,omitempty"`
-	// breaker stops a Feature whose checkpoints cannot be taken.
+	// breaker stops a Feature when the watchdog cannot take its checkpoints.
 	Breaker *BreakerRulesApplyConfiguration `json:"breaker,omitempty"`
-	// egress lists hosts that may be reached through the gateway.
+	// egress lists hosts that agents and watchdogs can reach through the gateway.
 	Egress *EgressRulesApplyConfiguration `json:"egress,omitempty"`
-	// git says how the watchdog asks Git servers.
+	// git says which repositories Features can work on, and how the watchdog asks Git servers.
 	Git *GitRulesApplyConfiguration `json:"git,omitempty"`
-	// agents bounds what Features may choose for their agents, and says where their pods run.
+	// agents limits what Features can choose for their agents, and says where the pods of agents run.
 	Agents *AgentRulesApplyConfiguration `json:"agents,omitempty"`
-	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
-	// gateway: Enforce (built in) starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
+	// isolation says what happens to an agent when another NetworkPolicy of the project opens its pod to more than intake and gateway. Enforce starts no agent and ends a running one. Warn only sets the condition Isolated. Enforcement Audit does not change this. Defaults to Enforce.
 	Isolation *apiv1alpha1.IsolationHandling `json:"isolation,omitempty"`
-	// concurrency says what becomes of Features that would work at the same time on the same thing.
+	// concurrency says what happens to Features that would work on the same thing at the same time.
 	Concurrency *ConcurrencyRulesApplyConfiguration `json:"concurrency,omitempty"`
-	// capacity bounds how many Features run at once in a project.
+	// capacity limits how many Features run at once.
 	Capacity *CapacityRulesApplyConfiguration `json:"capacity,omitempty"`
-	// delivery says what is asked of a delivery.
+	// delivery limits what Features can deliver, and says when an approver must approve a delivery.
 	Delivery *DeliveryRulesApplyConfiguration `json:"delivery,omitempty"`
-	// retention says how much of the past is kept.
+	// retention says how much history Tidewaiter keeps.
 	Retention *RetentionRulesApplyConfiguration `json:"retention,omitempty"`
-	// ledger says what happens when the ledger cannot be written.
+	// ledger says what the ledger keeps, and what the gateway does when it cannot write to the ledger.
 	Ledger *LedgerRulesApplyConfiguration `json:"ledger,omitempty"`
 }
 

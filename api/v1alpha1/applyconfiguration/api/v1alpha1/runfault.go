@@ -8,9 +8,9 @@ package v1alpha1
 // RunFaultApplyConfiguration represents a declarative configuration of the RunFault type for use
 // with apply.
 //
-// RunFault keeps a run from going on; the watchdog tries again and clears it.
+// RunFault keeps a run from continuing; the watchdog tries again and clears it.
 type RunFaultApplyConfiguration struct {
-	// reason in CamelCase.
+	// reason is the reason of the fault, in CamelCase.
 	Reason *string `json:"reason,omitempty"`
 	// message names what is wrong and what to do.
 	Message *string `json:"message,omitempty"`

@@ -12,35 +12,33 @@ import (
 // RunReportApplyConfiguration represents a declarative configuration of the RunReport type for use
 // with apply.
 //
-// RunReport is the structured status report of a run (SALUTE).
+// RunReport is the structured status report (SALUTE) of a run.
 type RunReportApplyConfiguration struct {
-	// state of the run: Preparing, Active, Idle, Waiting (for a person's answer, look or approval, or for a background command of the agent, which activity.waitsFor names), Recovering (the agent was told of an anomaly that is not over), Escalating (steering does more than to tell it, or its plan fails), Frozen (checkpoints fail, or a budget is used up), Finishing, Complete or Aborted (ended before its work was done). It is empty where the run is of a version with other states.
+	// state is the state of the run: Preparing, Active, Idle, Waiting, Recovering, Escalating, Frozen, Finishing, Complete or Aborted. Waiting is for a user's answer, look or approval, or for a background command of the agent, which activity.waitsFor names. Recovering means that the watchdog told the agent of an anomaly that is not over. Escalating means that steering does more than tell the agent, or that its plan fails. Frozen means that checkpoints fail, or that a budget has nothing left. Aborted means that the run ended before its work was done. The state is empty if the run is of a version with other states.
 	State *string `json:"state,omitempty"`
-	// health: Nominal, Degraded or Critical.
+	// health is the health of the run: Nominal, Degraded or Critical.
 	Health *string `json:"health,omitempty"`
-	// problems that the watchdog works around. It then promotes less or is slower; its judgement is not affected.
+	// problems are the problems that the watchdog works around. It then promotes less or is slower; its verdicts do not change.
 	Problems []string `json:"problems,omitempty"`
-	// unacknowledged are the broken rules of severity Critical that the agent has not acknowledged, though it was told to twice: the rule and the
-	// Checkpoint that found it. Nothing follows from it.
+	// unacknowledged are the broken rules of severity Critical that the agent has not acknowledged, though the watchdog told it twice. Each entry has the rule and the Checkpoint that found it. Nothing follows from it.
 	Unacknowledged []string `json:"unacknowledged,omitempty"`
-	// fixedInTime counts the broken rules that the watchdog saw between checkpoints, to warn the agent, and that were fixed before a checkpoint saw them.
-	// It counts by rule and path and over all attempts, and it is all that is left of them. A command is warned by lines and has no such count.
+	// fixedInTime counts the broken rules that the agent fixed before a checkpoint saw them. The watchdog looks for them between checkpoints, to warn the agent. The count is by rule and path and over all attempts, and nothing else remains of them. The runtime command gets its warnings as lines and has no such count.
 	FixedInTime *int64 `json:"fixedInTime,omitempty"`
-	// paceLevel: Primary, Alternate, Contingent or Emergency.
+	// paceLevel is the level of the agent's PACE plan, which says what to do when its way fails: Primary, Alternate, Contingent or Emergency.
 	PaceLevel *string `json:"paceLevel,omitempty"`
-	// progress in the plan, for people ("2/5 tasks").
+	// progress is the progress in the plan, for users ("2/5 tasks").
 	Progress *string `json:"progress,omitempty"`
-	// task being worked on.
+	// task is the task that the agent works on.
 	Task *string `json:"task,omitempty"`
-	// activity of the agent.
+	// activity is what the agent is doing.
 	Activity *SaluteActivityApplyConfiguration `json:"activity,omitempty"`
-	// location of its work.
+	// location is where the agent works.
 	Location *SaluteLocationApplyConfiguration `json:"location,omitempty"`
-	// unit that works.
+	// unit is who works.
 	Unit *SaluteUnitApplyConfiguration `json:"unit,omitempty"`
-	// time it has been at it, in turns.
+	// time is how long the agent has been at work, in turns.
 	Time *SaluteTimeApplyConfiguration `json:"time,omitempty"`
-	// environment it works with.
+	// environment is what the agent works with.
 	Environment *SaluteEnvironmentApplyConfiguration `json:"environment,omitempty"`
 	// base is the commit that the work started from.
 	Base *string `json:"base,omitempty"`
@@ -48,9 +46,9 @@ type RunReportApplyConfiguration struct {
 	Head *string `json:"head,omitempty"`
 	// agentRunning is true while the agent's process lives.
 	AgentRunning *bool `json:"agentRunning,omitempty"`
-	// workspaceReady is true once the workspace is laid out.
+	// workspaceReady is true once the workspace is ready for the agent.
 	WorkspaceReady *bool `json:"workspaceReady,omitempty"`
-	// reportTime is when the watchdog said so.
+	// reportTime is when the watchdog made the report.
 	ReportTime *v1.Time `json:"reportTime,omitempty"`
 }
 

@@ -16,25 +16,25 @@ import (
 type RunStatusApplyConfiguration struct {
 	// epoch is the attempt that reported.
 	Epoch *int64 `json:"epoch,omitempty"`
-	// sequence of the last report applied in this epoch; reports are applied exactly once.
+	// sequence is the number of the last report in this epoch that the manager applied. It applies reports exactly once.
 	Sequence *int64 `json:"sequence,omitempty"`
-	// checkpointSequence is the highest checkpoint number seen.
+	// checkpointSequence is the highest checkpoint number so far.
 	CheckpointSequence *int64 `json:"checkpointSequence,omitempty"`
-	// checkpoints counts all that were reported.
+	// checkpoints counts all reported checkpoints.
 	Checkpoints *CheckpointCountsApplyConfiguration `json:"checkpoints,omitempty"`
-	// rollbacks counts how often the workspace went back, or a part of it, over all attempts, and tells of the last time.
+	// rollbacks counts how often the workspace, or a part of it, went back over all attempts, and describes the last time.
 	Rollbacks *RollbackStatusApplyConfiguration `json:"rollbacks,omitempty"`
-	// lastCheckpoint is the newest reported one.
+	// lastCheckpoint is the newest reported checkpoint.
 	LastCheckpoint *CheckpointSummaryApplyConfiguration `json:"lastCheckpoint,omitempty"`
-	// lastValidCheckpoint is the name of the newest one with a Valid verdict whose state no rollback gave up.
+	// lastValidCheckpoint is the name of the newest checkpoint with a Valid verdict whose state no rollback gave up.
 	LastValidCheckpoint *string `json:"lastValidCheckpoint,omitempty"`
-	// report is the status report of the run (SALUTE).
+	// report is the status report of the run (SALUTE): what the agent does, where, in which role, since when and with which model.
 	Report *RunReportApplyConfiguration `json:"report,omitempty"`
-	// tasks of the plan and how far they are.
+	// tasks are the tasks of the plan, and how far they are.
 	Tasks []TaskStatusApplyConfiguration `json:"tasks,omitempty"`
-	// requests that the watchdog has acted on.
+	// requests are the requests that the watchdog has acted on.
 	Requests []ObservedRequestApplyConfiguration `json:"requests,omitempty"`
-	// fault is what keeps the run from going on, if anything does.
+	// fault is what keeps the run from continuing, if anything does.
 	Fault *RunFaultApplyConfiguration `json:"fault,omitempty"`
 	// connected is true while the watchdog's long poll is open; connectionTransitionTime says since when.
 	Connected *bool `json:"connected,omitempty"`
@@ -42,23 +42,23 @@ type RunStatusApplyConfiguration struct {
 	ConnectionTransitionTime *v1.Time `json:"connectionTransitionTime,omitempty"`
 	// replica is the manager replica that holds the connection; its own Lease vouches for it.
 	Replica *string `json:"replica,omitempty"`
-	// final is the last word of the attempt. Success is this report, never the Job's own verdict.
+	// final is the final report of the attempt. Success is this report, never the Job's own verdict.
 	Final *FinalReportApplyConfiguration `json:"final,omitempty"`
-	// question that the agent waits on.
+	// question is the question that the agent waits on.
 	Question *QuestionApplyConfiguration `json:"question,omitempty"`
-	// turn of the conversation, counted from 1 over all attempts.
+	// turn is the turn of the conversation, counted from 1 over all attempts.
 	Turn *int64 `json:"turn,omitempty"`
-	// usage of models so far, over all attempts.
+	// usage is the usage of models so far, over all attempts.
 	Usage *UsageApplyConfiguration `json:"usage,omitempty"`
-	// budgetWarning names a budget of which most is used; empty where there is none.
+	// budgetWarning names a budget that has little left. It is empty if there is none.
 	BudgetWarning *string `json:"budgetWarning,omitempty"`
-	// anomalies seen in the conversation that are not over.
+	// anomalies are the anomalies of the conversation that are not over.
 	Anomalies []AnomalyApplyConfiguration `json:"anomalies,omitempty"`
-	// directives and answers of people that the agent is given, and how far they are. An answer has the id answer/ and that of its question.
+	// directives are the directives and answers of users that the agent gets, and how far they are. An answer has the id answer/ and that of its question.
 	Directives []DirectiveStatusApplyConfiguration `json:"directives,omitempty"`
-	// reviews that were made, newest last; the ledger keeps them all.
+	// reviews are the newest reviews, the newest last. The ledger keeps them all.
 	Reviews []ReviewStatusApplyConfiguration `json:"reviews,omitempty"`
-	// plan that the planner proposes, until it is approved.
+	// plan is the plan that the planner proposes, until a user approves it.
 	Plan *ProposedPlanApplyConfiguration `json:"plan,omitempty"`
 }
 

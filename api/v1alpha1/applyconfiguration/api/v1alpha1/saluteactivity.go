@@ -10,13 +10,13 @@ package v1alpha1
 //
 // SaluteActivity is what the agent is doing.
 type SaluteActivityApplyConfiguration struct {
-	// tool that was called last.
+	// tool is the tool that the agent called last.
 	Tool *string `json:"tool,omitempty"`
-	// step is what that call was about: the file that it read or changed, where tools say so.
+	// step is what that call was about: the file that it read or changed, if the tool says so.
 	Step *string `json:"step,omitempty"`
-	// iterations spent on this step.
+	// iterations is the number of iterations on this step.
 	Iterations *int64 `json:"iterations,omitempty"`
-	// waitsFor is the background command that the agent waits for since its model has given its last answer.
+	// waitsFor is the background command that the agent has waited for since its model gave its last answer.
 	WaitsFor *string `json:"waitsFor,omitempty"`
 }
 

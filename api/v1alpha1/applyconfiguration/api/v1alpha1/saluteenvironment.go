@@ -10,18 +10,17 @@ package v1alpha1
 //
 // SaluteEnvironment is what the agent works with.
 type SaluteEnvironmentApplyConfiguration struct {
-	// model that answered last.
+	// model is the model that answered last.
 	Model *string `json:"model,omitempty"`
-	// contextPercent of the model's window that is used; absent where contextTokensMax is.
+	// contextPercent is the used share of the model's window, in percent. It is absent if contextTokensMax is absent.
 	ContextPercent *int32 `json:"contextPercent,omitempty"`
-	// contextTokens that are used.
+	// contextTokens is the number of tokens of the model's window that the conversation uses.
 	ContextTokens *int64 `json:"contextTokens,omitempty"`
-	// contextTokensMax of the model's window; absent where the gateway's configuration has no contextWindow of the model. The condition
-	// ContextPressure is not seen then.
+	// contextTokensMax is the size of the model's window in tokens. It is absent if the gateway's configuration has no contextWindow for the model. The watchdog does not see the condition ContextPressure then.
 	ContextTokensMax *int64 `json:"contextTokensMax,omitempty"`
 	// toolFailuresInARow is how many of the last tool calls failed, one after the other.
 	ToolFailuresInARow *int64 `json:"toolFailuresInARow,omitempty"`
-	// toolFailures in this attempt.
+	// toolFailures is the number of tool calls that failed in this attempt.
 	ToolFailures *int64 `json:"toolFailures,omitempty"`
 }
 

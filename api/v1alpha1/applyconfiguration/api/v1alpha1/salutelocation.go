@@ -10,13 +10,13 @@ package v1alpha1
 //
 // SaluteLocation is where the agent is working.
 type SaluteLocationApplyConfiguration struct {
-	// directory below the workspace that all modified files are in, as of the newest checkpoint.
+	// directory is the folder below the workspace that all modified files are in, as of the newest checkpoint.
 	Directory *string `json:"directory,omitempty"`
-	// filesModified since the base, as of the newest checkpoint.
+	// filesModified is the number of files that differ from the base, as of the newest checkpoint.
 	FilesModified *int64 `json:"filesModified,omitempty"`
-	// filesRead in this attempt, as far as tools tell.
+	// filesRead is the number of files that the agent read in this attempt, as far as tools tell.
 	FilesRead *int64 `json:"filesRead,omitempty"`
-	// contracts whose locks are held.
+	// contracts are the names of the contracts whose locks the Feature holds.
 	Contracts []string `json:"contracts,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // SaluteTimeApplyConfiguration represents a declarative configuration of the SaluteTime type for use
 // with apply.
 //
-// SaluteTime is how long it has been at it, in turns of the conversation.
+// SaluteTime is how long the agent has been at work, in turns of the conversation.
 type SaluteTimeApplyConfiguration struct {
-	// turnsSinceProgress is how many turns changed nothing.
+	// turnsSinceProgress is the number of turns that changed nothing.
 	TurnsSinceProgress *int64 `json:"turnsSinceProgress,omitempty"`
-	// contextTurnsRemaining is an estimate of how many more fit into the model's window.
+	// contextTurnsRemaining is an estimate of how many more turns fit into the model's window.
 	ContextTurnsRemaining *int64 `json:"contextTurnsRemaining,omitempty"`
 }
 

@@ -10,9 +10,9 @@ package v1alpha1
 //
 // SaluteUnit is who is working.
 type SaluteUnitApplyConfiguration struct {
-	// role of the agent.
+	// role is the role of the agent.
 	Role *string `json:"role,omitempty"`
-	// runtime that drives it.
+	// runtime is the runtime that drives the agent.
 	Runtime *string `json:"runtime,omitempty"`
 }
 

@@ -12,16 +12,15 @@ import (
 // SchedulingApplyConfiguration represents a declarative configuration of the Scheduling type for use
 // with apply.
 //
-// Scheduling says which nodes run the pods of a Feature, and before whom. Fields have the names and meanings that they have in a pod. Pods mount the
-// volumes of the Feature, which may hold them to a node or a zone once they exist.
+// Scheduling says which nodes run the pods of a Feature, and before whom. Fields have the names and meanings that they have in a pod. Pods mount the volumes of the Feature, which may hold them to a node or a zone once they exist.
 type SchedulingApplyConfiguration struct {
-	// nodeSelector has labels that a node must have to run the pods.
+	// nodeSelector has the labels that a node needs to run the pods.
 	NodeSelector map[string]apiv1alpha1.LabelValue `json:"nodeSelector,omitempty"`
 	// tolerations let the pods run on nodes with taints. The list replaces that of a default as a whole; an empty one tolerates no taint.
 	Tolerations []TolerationApplyConfiguration `json:"tolerations,omitempty"`
-	// priorityClassName is the PriorityClass of the pods; an empty one is the cluster's default. Classes of the system are not for agents.
+	// priorityClassName is the PriorityClass of the pods. If it is empty, the pods have the cluster's default. Classes of the system are not for agents.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
-	// topologySpreadConstraints spread the running agents of the project over nodes. The pods that are counted are those: a selector of one's own is not needed. The list replaces that of a default as a whole; an empty one spreads nothing.
+	// topologySpreadConstraints spread the running agents of the project over nodes. They count these pods, so that you need no selector. The list replaces that of a default as a whole; an empty one spreads nothing.
 	TopologySpreadConstraints []TopologySpreadConstraintApplyConfiguration `json:"topologySpreadConstraints,omitempty"`
 }
 

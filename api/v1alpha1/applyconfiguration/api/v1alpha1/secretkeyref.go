@@ -10,9 +10,9 @@ package v1alpha1
 //
 // SecretKeyRef names an entry of a Secret.
 type SecretKeyRefApplyConfiguration struct {
-	// name of the Secret.
+	// name is the name of the Secret.
 	Name *string `json:"name,omitempty"`
-	// key of its entry.
+	// key is the key of the entry.
 	Key *string `json:"key,omitempty"`
 }
 

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // SecretRef names a Secret in the same namespace.
 type SecretRefApplyConfiguration struct {
-	// name of the Secret.
+	// name is the name of the Secret.
 	Name *string `json:"name,omitempty"`
 }
 

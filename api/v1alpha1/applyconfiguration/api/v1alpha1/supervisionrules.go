@@ -10,23 +10,23 @@ package v1alpha1
 //
 // SupervisionRules are about the conversation between agent and model.
 type SupervisionRulesApplyConfiguration struct {
-	// enabled supervision of the conversation; built-in true.
+	// enabled turns on the supervision of the conversation. Defaults to true.
 	Enabled *bool `json:"enabled,omitempty"`
-	// timeoutProfile of a model call: Standard 60s, Long 120s, Extended 300s.
+	// timeoutProfile says how long a model can be silent before its call ends: Standard 60s, Long 120s, Extended 300s. Defaults to Standard.
 	TimeoutProfile *string `json:"timeoutProfile,omitempty"`
-	// maxCorrections: how often an agent that has ended with work that is not valid goes on in its session and is told what is wrong; built-in 2.
+	// maxCorrections is how often an agent that ended with invalid work continues in its session, where the watchdog tells it what is wrong. Defaults to 2.
 	MaxCorrections *int32 `json:"maxCorrections,omitempty"`
-	// restartMode says how the next attempt continues when an agent ends before its work is done, for example because its pod is lost: Resume continues its session, Replay starts a new session with the prompt, Ask continues its session, but after the loss of a pod only when a user requests a retry. The workspace is that of the last valid checkpoint in each case. Defaults to Resume.
+	// restartMode says how the next attempt continues when an agent ends before its work is done, for example because the cluster loses its pod. Resume continues the agent's session. Replay starts a new session with the prompt. Ask continues the session, but after the loss of a pod only when a user requests a retry. In each case the workspace is at the last valid checkpoint. Defaults to Resume.
 	RestartMode *string `json:"restartMode,omitempty"`
-	// maxRetries of an answer that breaks a major rule; built-in 2.
+	// maxRetries is how often the gateway asks a model again when its answer breaks a rule of an Output template. Defaults to 2.
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
-	// failOnViolation fails the task when retries are spent; built-in true.
+	// failOnViolation fails the task when an answer still breaks a rule of an Output template after all retries. Defaults to true.
 	FailOnViolation *bool `json:"failOnViolation,omitempty"`
-	// allowRawOutput lets answers through unformatted; built-in false.
+	// allowRawOutput lets answers through without the texts of Output templates. Defaults to false.
 	AllowRawOutput *bool `json:"allowRawOutput,omitempty"`
-	// allowOutputReplacement lets the texts of a project's Output templates take the place of the platform's; built-in false: the platform's are put around the project's.
+	// allowOutputReplacement lets the texts of a project's Output templates replace the platform's texts. If false, the gateway puts the platform's texts around the project's. Defaults to false.
 	AllowOutputReplacement *bool `json:"allowOutputReplacement,omitempty"`
-	// requireFormatValidation checks answers against Output templates; built-in true.
+	// requireFormatValidation makes the gateway check answers against Output templates (Template objects with direction Output). Defaults to true.
 	RequireFormatValidation *bool `json:"requireFormatValidation,omitempty"`
 }
 

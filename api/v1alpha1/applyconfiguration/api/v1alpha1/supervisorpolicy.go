@@ -17,15 +17,14 @@ import (
 // SupervisorPolicyApplyConfiguration represents a declarative configuration of the SupervisorPolicy type for use
 // with apply.
 //
-// SupervisorPolicy holds rules that Features are held to. In the system namespace it is global, elsewhere it is that
-// project's; a selector narrows it to some Features.
+// SupervisorPolicy holds rules that Tidewaiter applies to Features. In the system namespace a policy is global. In any other namespace it belongs to that project. A selector narrows a policy to some Features.
 type SupervisorPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the rules.
+	// spec is the rules of the policy.
 	Spec *SupervisorPolicySpecApplyConfiguration `json:"spec,omitempty"`
-	// status says whether they are in effect.
+	// status says whether the rules are in effect.
 	Status *SupervisorPolicyStatusApplyConfiguration `json:"status,omitempty"`
 }
 

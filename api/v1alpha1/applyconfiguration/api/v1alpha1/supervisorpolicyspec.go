@@ -12,21 +12,21 @@ import (
 // SupervisorPolicySpecApplyConfiguration represents a declarative configuration of the SupervisorPolicySpec type for use
 // with apply.
 //
-// SupervisorPolicySpec is the rules.
+// SupervisorPolicySpec is the rules of a policy.
 type SupervisorPolicySpecApplyConfiguration struct {
-	// namespaceSelector narrows a global policy to the projects whose namespaces have these labels; all projects when absent. Only a policy in the system namespace may have one.
+	// namespaceSelector narrows a global policy to the projects whose namespaces have these labels. Without it, the policy applies to all projects. Only a policy in the system namespace can have one.
 	NamespaceSelector *LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
-	// selector narrows the policy to Features with these labels; all Features of its scope when absent. Its keys begin with policy.tidewaiter.dev/, because only people who may write SupervisorPolicies of the project may set such labels on a Feature. The keys of a global policy begin with policy.tidewaiter.dev/global., which only people who may write global policies may set.
+	// selector narrows the policy to Features with these labels. Without it, the policy applies to all Features of its scope. Keys begin with policy.tidewaiter.dev/, because only users with permission to write SupervisorPolicies of the project can set such labels on a Feature. The keys of a global policy begin with policy.tidewaiter.dev/global., which only users with permission to write global policies can set.
 	Selector *LabelSelectorApplyConfiguration `json:"selector,omitempty"`
-	// priority among policies of the same scope: higher wins. A tie between values that differ is reported, not tossed.
+	// priority orders the policies of the same scope: the highest value wins. If policies of equal priority set different values, the condition Accepted of the Feature names them.
 	Priority *int32 `json:"priority,omitempty"`
-	// enforcement: Enforce acts on violations, Audit only reports them. Where several policies apply, Enforce wins.
+	// enforcement says whether the watchdog acts on violations (Enforce) or only reports them (Audit). If several policies apply, Enforce wins.
 	Enforcement *apiv1alpha1.Enforcement `json:"enforcement,omitempty"`
-	// suspend is the emergency stop: while it is true, no agent of the Features that the policy applies to starts, and those that run end after a checkpoint, as with spec.suspend of a Feature. The work is kept and goes on once no policy says so. Where several policies apply, one that suspends is enough.
+	// suspend is the emergency stop for the Features that the policy applies to. While it is true, no agent starts, and each running agent ends after a checkpoint, as with spec.suspend of a Feature. Tidewaiter keeps the work, and continues it once no policy suspends the Feature. If several policies apply, one that suspends is enough.
 	Suspend *bool `json:"suspend,omitempty"`
-	// defaults may be overridden by what is more specific.
+	// defaults are rules that more specific sources can override.
 	Defaults *RulesApplyConfiguration `json:"defaults,omitempty"`
-	// overrides may not.
+	// overrides are rules that more specific sources cannot override.
 	Overrides *RulesApplyConfiguration `json:"overrides,omitempty"`
 }
 

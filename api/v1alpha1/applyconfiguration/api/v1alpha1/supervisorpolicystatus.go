@@ -14,11 +14,11 @@ import (
 //
 // SupervisorPolicyStatus says whether a policy is in effect.
 type SupervisorPolicyStatusApplyConfiguration struct {
-	// observedGeneration is the generation that was looked at.
+	// observedGeneration is the generation of the policy that the controller has checked.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// features that it applies to now.
+	// features is the number of Features that the policy applies to now.
 	Features *int32 `json:"features,omitempty"`
-	// conditions: Valid, and Ready derived from it.
+	// conditions are Valid, and Ready, which follows from Valid.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

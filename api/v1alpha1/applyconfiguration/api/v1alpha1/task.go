@@ -10,11 +10,11 @@ package v1alpha1
 //
 // Task is one run of the agent.
 type TaskApplyConfiguration struct {
-	// name of the task, unique within its milestone.
+	// name is the name of the task, unique within its milestone.
 	Name *string `json:"name,omitempty"`
-	// instructions for the agent; the Feature's prompt is given with them.
+	// instructions are the instructions for the agent. It gets the Feature's prompt with them.
 	Instructions *string `json:"instructions,omitempty"`
-	// gates that must pass after this task, by name from spec.gates.
+	// gates are the gates that must pass after this task, by name from spec.gates.
 	Gates []string `json:"gates,omitempty"`
 }
 

@@ -10,11 +10,11 @@ package v1alpha1
 //
 // TaskStatus says how far a task is.
 type TaskStatusApplyConfiguration struct {
-	// name is milestone/task, or the Feature's own name where the prompt is the one task.
+	// name is milestone/task, or the Feature's own name if the prompt is the one task.
 	Name *string `json:"name,omitempty"`
-	// state: Pending, Running, Done or Failed.
+	// state is the state of the task: Pending, Running, Done or Failed.
 	State *string `json:"state,omitempty"`
-	// exitCode of the agent's last run of it.
+	// exitCode is the exit code of the agent's last run of the task.
 	ExitCode *int32 `json:"exitCode,omitempty"`
 }
 

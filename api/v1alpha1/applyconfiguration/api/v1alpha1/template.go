@@ -17,16 +17,14 @@ import (
 // TemplateApplyConfiguration represents a declarative configuration of the Template type for use
 // with apply.
 //
-// Template is text that the gateway puts around what an agent says to a model, or a check of what the model answers.
-// In the system namespace it is global, elsewhere it is that project's. A ConfigMap of the system namespace with the label
-// tidewaiter.dev/template becomes a Template named configmap-<name>.
+// Template is text that the gateway puts around what an agent says to a model, or a check of what the model answers. In the system namespace it is global. In any other namespace it belongs to that project. A ConfigMap of the system namespace with the label tidewaiter.dev/template becomes a Template named configmap-<name>.
 type TemplateApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the template.
 	Spec *TemplateSpecApplyConfiguration `json:"spec,omitempty"`
-	// status says whether it can be used.
+	// status says whether the gateway can use the template.
 	Status *TemplateStatusApplyConfiguration `json:"status,omitempty"`
 }
 

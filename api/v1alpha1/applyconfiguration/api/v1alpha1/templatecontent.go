@@ -13,13 +13,13 @@ import (
 // TemplateContentApplyConfiguration represents a declarative configuration of the TemplateContent type for use
 // with apply.
 //
-// TemplateContent is what a template does, with its text, wherever that is kept.
+// TemplateContent is what a template does, with its text, from whatever place.
 type TemplateContentApplyConfiguration struct {
-	// direction that it had.
+	// direction is the direction of the template.
 	Direction *apiv1alpha1.Direction `json:"direction,omitempty"`
-	// order that it had.
+	// order is the order of the template.
 	Order *int32 `json:"order,omitempty"`
-	// text of it.
+	// text is the text of the template.
 	Text                           *string `json:"text,omitempty"`
 	AnswerChecksApplyConfiguration `json:""`
 }

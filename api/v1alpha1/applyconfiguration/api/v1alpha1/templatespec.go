@@ -15,12 +15,11 @@ import (
 //
 // TemplateSpec is a template.
 type TemplateSpecApplyConfiguration struct {
-	// direction: Input goes before what the agent sends, Output formats or checks final answers.
+	// direction says when the gateway uses the template. Input goes before what the agent sends, Output formats or checks final answers.
 	Direction *apiv1alpha1.Direction `json:"direction,omitempty"`
-	// order among templates of the same scope and direction, lowest first; the name decides a tie.
+	// order is the place among templates of the same scope and direction, lowest first. The name decides a tie.
 	Order *int32 `json:"order,omitempty"`
-	// text of the template. That of an Output template is put around final answers: {{OUTPUT}}, which it may hold once, stands for the
-	// answer; without it the text comes first. Global texts are put around those of a project.
+	// text is the text of the template. The gateway puts the text of an Output template around final answers. In it, {{OUTPUT}} stands for the answer, at most once; without {{OUTPUT}} the text comes first. Global texts go around the texts of a project.
 	Text *string `json:"text,omitempty"`
 	// configMapKeyRef takes the text from a ConfigMap of the same namespace.
 	ConfigMapKeyRef                *ConfigMapKeyRefApplyConfiguration `json:"configMapKeyRef,omitempty"`

@@ -12,17 +12,17 @@ import (
 // TemplateStatusApplyConfiguration represents a declarative configuration of the TemplateStatus type for use
 // with apply.
 //
-// TemplateStatus says whether a template can be used.
+// TemplateStatus says whether the gateway can use a template.
 type TemplateStatusApplyConfiguration struct {
-	// observedGeneration is the generation that was looked at.
+	// observedGeneration is the generation of the template that the controller has checked.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// hash of inForce.
+	// hash is the hash of inForce.
 	Hash *string `json:"hash,omitempty"`
-	// inForce is what the gateway uses: the newest content that could be used. A template that is broken later keeps it.
+	// inForce is what the gateway uses: the newest usable content. A template that breaks later keeps it.
 	InForce *TemplateContentApplyConfiguration `json:"inForce,omitempty"`
-	// features are those that it applies to and that are not at their end.
+	// features is the number of Features that the template applies to and that are not at their end.
 	Features *int32 `json:"features,omitempty"`
-	// conditions: Valid, InUse, and Ready derived from Valid.
+	// conditions are Valid, InUse, and Ready, which follows from Valid.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -14,15 +14,15 @@ import (
 //
 // Toleration of a taint. It names the key: a toleration of all taints would hold pods on nodes that are lost or drained.
 type TolerationApplyConfiguration struct {
-	// key of the taint. Those of the cluster itself (node.kubernetes.io/unreachable, for example) are not tolerated: a pod would stay on a node that is lost or drained.
+	// key is the key of the taint. It cannot be a taint of the cluster itself (node.kubernetes.io/unreachable, for example): a pod would stay on a lost or drained node.
 	Key *string `json:"key,omitempty"`
-	// operator: Equal (when absent) tolerates the taint with this value, Exists with any.
+	// operator says how the value counts: Equal tolerates the taint with this value, Exists with any. Defaults to Equal.
 	Operator *apiv1alpha1.TolerationOperator `json:"operator,omitempty"`
-	// value of the taint; for Equal alone.
+	// value is the value of the taint, only for the operator Equal.
 	Value *apiv1alpha1.LabelValue `json:"value,omitempty"`
-	// effect of the taint; every one, when absent.
+	// effect is the effect of the taint. Without it, the toleration is for every effect.
 	Effect *apiv1alpha1.TaintEffect `json:"effect,omitempty"`
-	// tolerationSeconds that a pod stays on a node that gets a taint with the effect NoExecute; for ever, when absent.
+	// tolerationSeconds is how long a pod stays on a node that gets a taint with the effect NoExecute. Without it, the pod stays for ever.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }
 

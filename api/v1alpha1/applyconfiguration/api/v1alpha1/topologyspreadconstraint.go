@@ -14,11 +14,11 @@ import (
 //
 // TopologySpreadConstraint bounds how unevenly the running agents of a project are spread.
 type TopologySpreadConstraintApplyConfiguration struct {
-	// topologyKey is the label of nodes that tells their groups apart: kubernetes.io/hostname or topology.kubernetes.io/zone, for example.
+	// topologyKey is the label of nodes that divides them into groups: kubernetes.io/hostname or topology.kubernetes.io/zone, for example.
 	TopologyKey *string `json:"topologyKey,omitempty"`
-	// whenUnsatisfiable: ScheduleAnyway prefers nodes that spread evenly, DoNotSchedule lets the agent wait for one.
+	// whenUnsatisfiable says how strict the constraint is: ScheduleAnyway prefers nodes that spread evenly, DoNotSchedule lets the agent wait for one.
 	WhenUnsatisfiable *apiv1alpha1.UnsatisfiableAction `json:"whenUnsatisfiable,omitempty"`
-	// maxSkew is how many more agents one group may have than another.
+	// maxSkew is how many more agents one group can have than another.
 	MaxSkew *int32 `json:"maxSkew,omitempty"`
 }
 

@@ -12,11 +12,11 @@ package v1alpha1
 // file, run it and remove it. What was in them is not known, and no check looks at them. Files that are ignored are left out, and a name in a directory
 // that has just appeared may have gone unseen.
 type TransientNamesApplyConfiguration struct {
-	// names are up to 32 of them, escaped, and as many as there is room for. A directory stands for all that was in it.
+	// names are up to 32 of these names, escaped, and as many as there is room for. A directory stands for everything in it.
 	Names []string `json:"names,omitempty"`
-	// more counts the names that are not listed.
+	// more is the number of further names.
 	More *int64 `json:"more,omitempty"`
-	// incomplete is true when there may be others: changes came too fast to be followed one by one, or not everything was watched.
+	// incomplete is true if there may be other names: changes came too fast to follow one by one, or the watchdog did not watch everything.
 	Incomplete *bool `json:"incomplete,omitempty"`
 }
 

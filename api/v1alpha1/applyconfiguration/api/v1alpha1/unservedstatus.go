@@ -8,18 +8,17 @@ package v1alpha1
 // UnservedStatusApplyConfiguration represents a declarative configuration of the UnservedStatus type for use
 // with apply.
 //
-// UnservedStatus tells of attempts in a row that ended because models did not answer; failures.md has the classes and causes.
+// UnservedStatus describes attempts in a row that ended because models did not answer; failures.md has the classes and causes.
 type UnservedStatusApplyConfiguration struct {
-	// attempts in a row; the next one waits the longer the more there were.
+	// attempts is the number of such attempts in a row. The more there were, the longer the next attempt waits.
 	Attempts *int32 `json:"attempts,omitempty"`
-	// class of the last one: Provider, Infrastructure or Policy.
+	// class is the class of the last failure: Provider, Infrastructure or Policy.
 	Class *string `json:"class,omitempty"`
-	// cause of the last one in CamelCase.
+	// cause is the cause of the last failure, in CamelCase.
 	Cause *string `json:"cause,omitempty"`
-	// policyHash is the policy that the last one ended under. With another one, an attempt of class Policy is tried again at once.
+	// policyHash is the hash of the policy at the end of the last attempt. With another policy, an attempt of class Policy starts again at once.
 	PolicyHash *string `json:"policyHash,omitempty"`
-	// backendsHash is the configuration of backends when the last one ended. With another one, an attempt of
-	// class Policy is tried again at once.
+	// backendsHash is the hash of the configuration of backends at the end of the last attempt. With another configuration, an attempt of class Policy starts again at once.
 	BackendsHash *string `json:"backendsHash,omitempty"`
 }
 

@@ -10,15 +10,15 @@ package v1alpha1
 //
 // Usage of models.
 type UsageApplyConfiguration struct {
-	// calls that have ended.
+	// calls is the number of model calls that have ended.
 	Calls *int64 `json:"calls,omitempty"`
-	// inputTokens sent, cachedInputTokens included.
+	// inputTokens is the number of input tokens, including cachedInputTokens.
 	InputTokens *int64 `json:"inputTokens,omitempty"`
-	// cachedInputTokens are those that the provider had kept.
+	// cachedInputTokens is the number of input tokens that the provider had kept.
 	CachedInputTokens *int64 `json:"cachedInputTokens,omitempty"`
-	// outputTokens received.
+	// outputTokens is the number of output tokens.
 	OutputTokens *int64 `json:"outputTokens,omitempty"`
-	// cost in the gateway's currency, a decimal number.
+	// cost is the cost in the gateway's currency, a decimal number.
 	Cost *string `json:"cost,omitempty"`
 }
 

@@ -14,15 +14,15 @@ import (
 //
 // Violation is one rule broken by one path.
 type ViolationApplyConfiguration struct {
-	// rule that is broken; docs/reference/rules.md lists them.
+	// rule is the broken rule; docs/reference/rules.md lists the rules.
 	Rule *string `json:"rule,omitempty"`
-	// path that breaks it, escaped; empty where it is the whole tree.
+	// path is the path that breaks the rule, escaped. It is empty if the whole tree breaks it.
 	Path *string `json:"path,omitempty"`
-	// severity of it.
+	// severity is the severity of the violation.
 	Severity *apiv1alpha1.Severity `json:"severity,omitempty"`
-	// message says what is wrong; of a long one at least 160 characters are kept.
+	// message says what is wrong. A long message keeps at least 160 characters.
 	Message *string `json:"message,omitempty"`
-	// suggestion says how to correct it. Where several violations of one rule have the same suggestion, the first one has it.
+	// suggestion says how to correct the violation. If several violations of one rule have the same suggestion, only the first one has it.
 	Suggestion *string `json:"suggestion,omitempty"`
 }
 

@@ -14,9 +14,9 @@ import (
 //
 // Workspace sizes the volumes of a Feature.
 type WorkspaceApplyConfiguration struct {
-	// size of the workspace volume (and of the trusted one, which holds the repository and its checkpoints).
+	// size is the size of the workspace volume, and of the trusted volume, which holds the repository and its checkpoints.
 	Size *resource.Quantity `json:"size,omitempty"`
-	// storageClassName of the volumes; the cluster's default when absent.
+	// storageClassName is the storage class of the volumes. Defaults to the cluster's default.
 	StorageClassName *string `json:"storageClassName,omitempty"`
 	// ephemeral keeps the volumes in the pod: a lost pod starts again from the base revision.
 	Ephemeral *bool `json:"ephemeral,omitempty"`

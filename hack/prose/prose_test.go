@@ -1,0 +1,89 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+// allowed is how many places of a source still break a rule. It only gets smaller: correct a place, then its number here. A source that is not named has none.
+var allowed = map[string]int{
+	"CONTRIBUTING.md":      11,
+	"docs/architecture.md": 56,
+	"docs/benchmarks.md":   45,
+	"docs/evaluation.md":   15,
+}
+
+// TestSources: what people read keeps the rules. `go run ./hack/prose -list` says where a rule is broken, and what to write instead.
+func TestSources(t *testing.T) {
+	rules, err := readRules("rules.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := readSources("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, s := range sources {
+		known[s.name] = true
+		var found []string
+		for _, text := range s.texts {
+			for _, r := range rules {
+				for _, hit := range r.find(text) {
+					found = append(found, r.name+": "+hit)
+				}
+			}
+		}
+		switch n := allowed[s.name]; {
+		case len(found) > n:
+			t.Errorf("%s has %d places that break a rule, and %d are allowed; see go run ./hack/prose -list: %q", s.name, len(found), n, found[:min(len(found), 8)])
+		case len(found) < n:
+			t.Errorf("%s has only %d places left that break a rule: make the number here smaller", s.name, len(found))
+		}
+	}
+	for name := range allowed {
+		if !known[name] {
+			t.Errorf("%s is not there any more", name)
+		}
+	}
+}
+
+func TestRules(t *testing.T) {
+	rules, err := readRules("rules.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string][]string{
+		"The step goes on in the place of the last one.":      {"goes-on", "place-of"},
+		"Leave it alone. The gateway alone has it.":           {"alone"},
+		"It is no longer there, and it is no directory.":      {"is-no"},
+		"If a user asks, the watchdog waits. Where it is so, it ends. Where to begin.": {"where-if"},
+		"The watchdog checks it in order to report it.":       nil,
+		"It ends in order.":                                   {"out-of-order"},
+	} {
+		var got []string
+		for _, r := range rules {
+			if len(r.find(text)) > 0 {
+				got = append(got, r.name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	page := "# A title\n\nYou apply it. The pod is made by the manager, which\nreads `a.b` first.\n\n| it is blue | x |\n```yaml\nyou: are\n```\n* Another item of three words.\n"
+	texts := paragraphs(page)
+	want := []string{"A title", "You apply it. The pod is made by the manager, which reads CODE first.", "it is blue", "x", "Another item of three words."}
+	if !slices.Equal(texts, want) {
+		t.Errorf("%q, want %q", texts, want)
+	}
+	if got, want := measure(texts), (figures{sentences: 4, you: 1, passive: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
