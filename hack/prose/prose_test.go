@@ -10,8 +10,8 @@ import (
 
 // allowed is how many places of a source still break a rule. It only gets smaller: correct a place, then its number here. A source that is not named has none.
 var allowed = map[string]int{
-	"CONTRIBUTING.md":      11,
-	"docs/architecture.md": 56,
+	"CONTRIBUTING.md":      10,
+	"docs/architecture.md": 55,
 	"docs/benchmarks.md":   45,
 	"docs/evaluation.md":   15,
 }

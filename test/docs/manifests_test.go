@@ -22,7 +22,9 @@ var (
 	// heredoc is what a command of a shell applies.
 	heredoc = regexp.MustCompile(`(?ms)<<'?EOF'?\n(.*?)^\s*EOF$`)
 	// patch is a patch of a Feature, or of one of our other kinds.
-	patch = regexp.MustCompile(`(?s)kubectl [^\n]*?patch (\w+)(?:\.tidewaiter\.dev)? [^']*?--type[ =](merge|json) [^']*?'([^']+)'`)
+	patch = regexp.MustCompile(`(?s)kubectl [^\n]*?patch (\w+)(?:\.tidewaiter\.dev)? [^']*?--type[ =](merge|json) [^']*?'((?:[^']|'"?\$\w+"?')+)'`)
+	// variable is what a shell puts into a patch: a commit.
+	variable = regexp.MustCompile(`'"?\$\w+"?'`)
 )
 
 // TestManifests: the API server takes each object that a page shows whole, with no field that it does not know. A fragment is marked as one: ```yaml fragment.
@@ -100,8 +102,7 @@ spec:
 			if match[2] == "json" {
 				kind = types.JSONPatchType
 			}
-			// A commit that a shell puts in.
-			data := strings.NewReplacer(`$HEAD`, strings.Repeat("a", 40), `'"$head"'`, strings.Repeat("a", 40)).Replace(match[3])
+			data := variable.ReplaceAllString(match[3], strings.Repeat("a", 40))
 			if err := strict.Patch(t.Context(), feature.DeepCopy(), client.RawPatch(kind, []byte(data))); err != nil {
 				t.Errorf("%s: %s: %v", name, data, err)
 			}
