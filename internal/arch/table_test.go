@@ -34,22 +34,22 @@ func rows() []row {
 }
 
 func coreRows() []row {
-	const why = "core decides by plain values, so that manager, gateway and watchdog share it and tests need no world: "
+	const why = "core decides by plain values that manager, gateway and watchdog share: "
 	return []row{
-		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes; jsonv1 reads the arguments of calls", allow: []string{"internal/core/plain", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol", "github.com/go-json-experiment/json/v1"}, pure: true},
-		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
+		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes. `json/v1` reads the arguments of calls", allow: []string{"internal/core/plain", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol", "github.com/go-json-experiment/json/v1"}, pure: true},
+		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, checked against Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
 		{pkg: "internal/core/bounds", why: why + "which repositories and branches a policy allows", allow: []string{"internal/core/plain", "internal/core/judge", "internal/core/policy", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; the watchdog reads it", allow: core, pure: true},
-		{pkg: "internal/core/changes", why: why + "what a checkpoint has changed, as it is kept for people", allow: core, pure: true},
+		{pkg: "internal/core/changes", why: why + "the changes of a checkpoint, as the ledger keeps them for users", allow: core, pure: true},
 		{pkg: "internal/core/checks", why: why + "rules that users write, in CEL", allow: []string{"github.com/google/cel-go/cel"}, pure: true},
 		{pkg: "internal/core/protocol", why: why + "files, paths and JSON that processes exchange, no logic: PID 1 links it", allow: []string{"internal/core/policy"}, pure: true},
 		{pkg: "internal/core/compose", why: why + "templates before what an agent sends", pure: true},
-		{pkg: "internal/core/conversation", why: why + "what agents and models say, in no dialect; jsonv1 reads the arguments of calls", allow: []string{"internal/core/plain", "github.com/go-json-experiment/json/v1"}, pure: true},
+		{pkg: "internal/core/conversation", why: why + "what agents and models say, in no dialect. `json/v1` reads the arguments of calls", allow: []string{"internal/core/plain", "github.com/go-json-experiment/json/v1"}, pure: true},
 		{pkg: "internal/core/deliveries", why: why + "which deliveries of others concern a Feature", allow: []string{"internal/core/plain", "internal/core/judge", "internal/core/policy", "internal/core/protocol"}, pure: true},
-		{pkg: "internal/core/dialect", why: why + "wire formats of model providers, bytes in and bytes out; jsontext finds where a value stands, and its v1 reads as encoding/json does, three times as fast", allow: []string{"internal/core/plain", "internal/core/conversation", "github.com/go-json-experiment/json/jsontext", "github.com/go-json-experiment/json/v1"}, pure: true},
-		{pkg: "internal/core/session/directives", why: why + "what agents are told by people while they work, and what becomes of it", allow: []string{"internal/core/plain", "internal/core/protocol", "internal/core/session/spoken", "internal/core/session/steering"}, pure: true},
+		{pkg: "internal/core/dialect", why: why + "wire formats of model providers, bytes in and bytes out. `jsontext` finds where a value is, and `json/v1` reads as encoding/json does, three times as fast", allow: []string{"internal/core/plain", "internal/core/conversation", "github.com/go-json-experiment/json/jsontext", "github.com/go-json-experiment/json/v1"}, pure: true},
+		{pkg: "internal/core/session/directives", why: why + "what users tell agents while they work, and the result", allow: []string{"internal/core/plain", "internal/core/protocol", "internal/core/session/spoken", "internal/core/session/steering"}, pure: true},
 		{pkg: "internal/core/egress", why: why + "which hosts a policy lets through", allow: []string{"internal/core/policy"}, pure: true},
-		{pkg: "internal/core/failures", why: why + "who is to blame for a failed call of a model", allow: []string{"internal/core/protocol"}, pure: true},
+		{pkg: "internal/core/failures", why: why + "who is to blame for a failed model call", allow: []string{"internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/isolation", why: why + "which network policies open the network of pods", pure: true},
 		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; the watchdog writes them", allow: core, pure: true},
 		{
@@ -57,29 +57,29 @@ func coreRows() []row {
 			allow: []string{"internal/core/plain", "internal/core/protocol", "internal/core/policy", "internal/core/secrets", "github.com/bmatcuk/doublestar/v4", "golang.org/x/text/unicode/norm"},
 			tests: []string{"internal/core/checks", "golang.org/x/text/cases"}, pure: true,
 		},
-		{pkg: "internal/core/ledger", why: why + "what is recorded of model calls, what they cost, and whether another one may be made", allow: []string{"internal/core/plain"}, pure: true},
+		{pkg: "internal/core/ledger", why: why + "the record of model calls, their cost, and whether a budget allows another one", allow: []string{"internal/core/plain"}, pure: true},
 		{pkg: "internal/core/lifecycle", why: why + "what to do next about a Feature", allow: core, pure: true},
-		{pkg: "internal/core/locks", why: why + "who may have a lock", pure: true},
+		{pkg: "internal/core/locks", why: why + "which Feature gets a lock", pure: true},
 		{pkg: "internal/core/models", why: why + "which backend and model answers", allow: []string{"internal/core/dialect", "internal/core/ledger", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/naming", why: why + "names of what belongs to a Feature", pure: true},
-		{pkg: "internal/core/notice", why: why + "the lines that an agent is sent", allow: core, pure: true},
-		{pkg: "internal/core/plain", why: why + "texts of agents, cut to what is stored and escaped for terminals", pure: true},
+		{pkg: "internal/core/notice", why: why + "the lines that an agent gets", allow: core, pure: true},
+		{pkg: "internal/core/plain", why: why + "texts of agents, cut for storage and escaped for terminals", pure: true},
 		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
 		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
 		{pkg: "internal/core/revision", why: why + "which of two orders is newer; watchdog and intake compare in the same way", pure: true},
 		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/anomaly", "internal/core/notice", "internal/core/policy", "internal/core/sidecalls"}, pure: true},
-		{pkg: "internal/core/secrets", why: why + "what looks like a secret, and texts without it; jsontext finds where a string stands", allow: []string{"github.com/go-json-experiment/json/jsontext"}, pure: true},
-		{pkg: "internal/core/session", why: why + "one agent's conversation with its models: what is wrong, what is done about it, and what the agent is told", allow: []string{"internal/core/anomaly", "internal/core/plain", "internal/core/conversation", "internal/core/dialect", "internal/core/session/directives", "internal/core/failures", "internal/core/journal", "internal/core/notice", "internal/core/policy", "internal/core/protocol", "internal/core/secrets", "internal/core/session/steering"}, pure: true},
+		{pkg: "internal/core/secrets", why: why + "what looks like a secret, and texts without it. `jsontext` finds where a string is", allow: []string{"github.com/go-json-experiment/json/jsontext"}, pure: true},
+		{pkg: "internal/core/session", why: why + "an agent's conversation with its models: the anomaly, the step against it, its words", allow: []string{"internal/core/anomaly", "internal/core/plain", "internal/core/conversation", "internal/core/dialect", "internal/core/session/directives", "internal/core/failures", "internal/core/journal", "internal/core/notice", "internal/core/policy", "internal/core/protocol", "internal/core/secrets", "internal/core/session/steering"}, pure: true},
 		{pkg: "internal/core/session/spoken", why: why + "the lines by which an agent answers its supervisor", allow: []string{"internal/core/plain"}, pure: true},
-		{pkg: "internal/core/session/steering", why: why + "what is done about an agent that is in trouble, and what it is told", allow: []string{"internal/core/anomaly", "internal/core/plain", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol"}, pure: true},
-		{pkg: "internal/core/sidecalls", why: why + "by which models agents make small calls of their own: all that the gateway knows of runtimes", pure: true},
+		{pkg: "internal/core/session/steering", why: why + "the steps about an agent in trouble, and the words for it", allow: []string{"internal/core/anomaly", "internal/core/plain", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol"}, pure: true},
+		{pkg: "internal/core/sidecalls", why: why + "models for agents' own small calls: all that the gateway knows of runtimes", pure: true},
 		{pkg: "internal/core/worker", why: why + "what the runtime worker says to models, and what it does next", allow: core, pure: true},
 		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
 	}
 }
 
 func podRows() []row {
-	const why = "pod is what runs beside the agent, without a Kubernetes library: "
+	const why = "pod runs next to the agent, without a Kubernetes library: "
 	unix := []string{"golang.org/x/sys/unix"}
 	return []row{
 		{
@@ -90,10 +90,10 @@ func podRows() []row {
 		{pkg: "internal/pod/durable", why: why + "files that a crash leaves whole"},
 		{pkg: "internal/pod/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/pod/objects"}},
 		{pkg: "internal/pod/gatewayclient", why: why + "how a watchdog reaches the gateway", allow: unix},
-		{pkg: "internal/pod/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, unix, []string{"internal/pod/durable", "internal/pod/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
+		{pkg: "internal/pod/git", why: why + "runs git, only on the trusted repository; no other package parses a patch", allow: with(core, unix, []string{"internal/pod/durable", "internal/pod/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
 		{pkg: "internal/pod/intakeclient", why: why + "orders in, reports out", allow: with(core, []string{"internal/pod/spool"})},
 		{pkg: "internal/pod/loopback", why: why + "what the watchdog's servers for the agent have in common"},
-		{pkg: "internal/pod/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/pod/gatewayclient", "internal/pod/loopback", "golang.org/x/sync/semaphore"}), tests: unix},
+		{pkg: "internal/pod/modelproxy", why: why + "an agent's model calls, from the pod's loopback to the gateway", allow: with(core, []string{"internal/pod/gatewayclient", "internal/pod/loopback", "golang.org/x/sync/semaphore"}), tests: unix},
 		{pkg: "internal/pod/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/pod/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
 		{pkg: "internal/pod/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
@@ -106,10 +106,10 @@ func podRows() []row {
 }
 
 func gatewayRows() []row {
-	const why = "gateway is what serves the pods' traffic to models and other hosts, and knows nothing of Kubernetes: "
+	const why = "gateway serves the pods' traffic, and does not know Kubernetes: "
 	return []row{
 		{
-			pkg: "internal/gateway/backends", why: why + "how providers of models are reached; the only place with the libraries of clouds",
+			pkg: "internal/gateway/backends", why: why + "the way to providers of models; the only place with the libraries of clouds",
 			allow: with(core, []string{
 				"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream", "github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream/eventstreamapi",
 				"github.com/aws/aws-sdk-go-v2/aws/signer/v4", "github.com/aws/aws-sdk-go-v2/config", "github.com/hashicorp/golang-lru/v2", "golang.org/x/oauth2", "golang.org/x/oauth2/google",
@@ -121,7 +121,7 @@ func gatewayRows() []row {
 		{pkg: "internal/gateway/ledger", why: why + "the record of model calls, in SQLite or PostgreSQL; the only place with SQL", allow: with(core, []string{
 			"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/stdlib", "github.com/klauspost/compress/gzip", "github.com/klauspost/compress/s2", "github.com/pressly/goose/v3", "modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/sys/unix",
 		})},
-		{pkg: "internal/gateway/modelserver", why: why + "calls of models to backends", allow: with(core, []string{"internal/gateway/backends", "internal/gateway/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/detour", "internal/testkit/provider", "internal/testkit/upstream", "sigs.k8s.io/yaml"}},
+		{pkg: "internal/gateway/modelserver", why: why + "model calls to backends", allow: with(core, []string{"internal/gateway/backends", "internal/gateway/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/detour", "internal/testkit/provider", "internal/testkit/upstream", "sigs.k8s.io/yaml"}},
 	}
 }
 
@@ -137,7 +137,7 @@ func kubeRows() []row {
 	const why = "kube knows the API server and never the machine: "
 	return []row{
 		{
-			pkg: "api/...", why: "the API is types alone: a program that imports it gets no client and none of our logic",
+			pkg: "api/...", why: "the API has only types: a program that imports it gets no client and none of our logic",
 			allow: []string{"api/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "k8s.io/client-go/applyconfigurations/", "sigs.k8s.io/structured-merge-diff/v6/typed"},
 			tests: with(apiClient, []string{"github.com/evanphx/json-patch/v5", "sigs.k8s.io/yaml"}),
 		},
@@ -155,13 +155,13 @@ func kubeRows() []row {
 		{pkg: "internal/kube/nodes", why: why + "what nodes can do that may run a Feature's pods", allow: with(core, apiClient)},
 		{pkg: "internal/kube/observe", why: why + "objects to what lifecycle decides on; reads values and talks to nobody", pure: true, allow: with(core, apiTypes, []string{"internal/kube/features", "internal/kube/conditions"})},
 		{pkg: "internal/kube/pki", why: why + "the CA and the certificates of intake and gateway", allow: with(core, apiClient)},
-		{pkg: "internal/kube/runstatus", why: why + "what reports make of a run; values alone", pure: true, allow: with(core, apiTypes)},
-		{pkg: "internal/kube/features", why: why + "Features to the core and back: what is asked of one, its orders and its status; values, and the manager's", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions"}), tests: []string{"internal/kube/supervisorpolicy"}},
-		{pkg: "internal/kube/modelbackends", why: why + "which backends the gateways are configured with and have in force; values alone", pure: true, allow: with(apiTypes, []string{"internal/core/models", "internal/core/protocol", "sigs.k8s.io/yaml"}), tests: core},
+		{pkg: "internal/kube/runstatus", why: why + "what reports make of a run; only values", pure: true, allow: with(core, apiTypes)},
+		{pkg: "internal/kube/features", why: why + "Features to the core and back: requests, orders and status; values, and the manager's", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions"}), tests: []string{"internal/kube/supervisorpolicy"}},
+		{pkg: "internal/kube/modelbackends", why: why + "which backends gateways have in their configuration and in force; only values", pure: true, allow: with(apiTypes, []string{"internal/core/models", "internal/core/protocol", "sigs.k8s.io/yaml"}), tests: core},
 		{pkg: "internal/kube/networkpolicy", why: why + "NetworkPolicies to the core; values, and the manager's", pure: true, allow: with(apiTypes, []string{"internal/core/isolation"})},
-		{pkg: "internal/kube/supervisorpolicy", why: why + "SupervisorPolicies to the core, and those that apply to a Feature merged; values alone, for manager and gateway", pure: true, allow: with(apiTypes, []string{"internal/core/bounds", "internal/core/checks", "internal/core/judge", "internal/core/ledger", "internal/core/policy"}), tests: []string{"sigs.k8s.io/yaml"}},
-		{pkg: "internal/kube/templates", why: why + "Templates to the core; values alone, for manager and gateway", pure: true, allow: []string{"api/", "internal/core/answers"}},
-		{pkg: "internal/kube/view", why: why + "the aggregated API, for people; kube-apiserver vouches for them", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/intake", "internal/kube/features", "k8s.io/apiserver/pkg/"}), tests: []string{"k8s.io/apiserver/pkg/"}},
+		{pkg: "internal/kube/supervisorpolicy", why: why + "SupervisorPolicies to the core, and merged for a Feature; only values, for manager and gateway", pure: true, allow: with(apiTypes, []string{"internal/core/bounds", "internal/core/checks", "internal/core/judge", "internal/core/ledger", "internal/core/policy"}), tests: []string{"sigs.k8s.io/yaml"}},
+		{pkg: "internal/kube/templates", why: why + "Templates to the core; only values, for manager and gateway", pure: true, allow: []string{"api/", "internal/core/answers"}},
+		{pkg: "internal/kube/view", why: why + "the aggregated API, for users; kube-apiserver vouches for them", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/intake", "internal/kube/features", "k8s.io/apiserver/pkg/"}), tests: []string{"k8s.io/apiserver/pkg/"}},
 	}
 }
 
@@ -180,8 +180,8 @@ func programRows() []row {
 
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process, []string{"internal/redacted"})},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity, its certificate and the list of metrics alone", allow: with(gatewayCore, apiClient, process, []string{"internal/app/process", "internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/modelbackends", "internal/kube/supervisorpolicy", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/pod/modelproxy", "github.com/klauspost/compress/zstd", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "sigs.k8s.io/yaml"}},
-		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/pod/runnerlink", "internal/pod/proc", "golang.org/x/sys/unix"}},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs only identity, its certificate and the list of metrics", allow: with(gatewayCore, apiClient, process, []string{"internal/app/process", "internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/modelbackends", "internal/kube/supervisorpolicy", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/pod/modelproxy", "github.com/klauspost/compress/zstd", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "sigs.k8s.io/yaml"}},
+		{pkg: "internal/app/runner", why: "PID 1 next to the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/pod/runnerlink", "internal/pod/proc", "golang.org/x/sys/unix"}},
 		{
 			pkg: "internal/app/worker", why: "the agent of the runtime worker: a client of the watchdog's two servers, as any agent is; no API client, no Git, no files",
 			allow: with(core, []string{"internal/redacted", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"}),
@@ -199,7 +199,7 @@ func programRows() []row {
 // tested with a directory and a repository.
 func watchdogRows() []row {
 	const (
-		why = "a service of the watchdog knows what is below it and nothing of the loop: "
+		why = "a service of the watchdog does not know the loop: "
 		dog = "internal/app/watchdog/"
 		git = "internal/pod/git"
 		obj = "internal/pod/objects"
@@ -207,26 +207,26 @@ func watchdogRows() []row {
 	)
 	return []row{
 		{
-			pkg: "internal/app/watchdog", why: "the loop beside the agent: everything it needs to decide comes in orders, and what is done is done by services",
+			pkg: "internal/app/watchdog", why: "the loop next to the agent: everything it needs to decide comes in orders, and services carry out its acts",
 			allow: with(core, []string{dog, "internal/pod/", "internal/redacted"}), tests: []string{"golang.org/x/sys/unix", "github.com/modelcontextprotocol/go-sdk/mcp"},
 		},
-		{pkg: dog + "checkpoint", why: why + "capture, judge, act, record; rollbacks and patches", allow: with(core, []string{
+		{pkg: dog + "checkpoint", why: why + "capture, check, act, record; rollbacks and patches", allow: with(core, []string{
 			dog + "faults", dog + "health", dog + "judging", dog + "steps", git, obj, vol,
 			"internal/pod/eventlog", "internal/pod/tools", "internal/pod/vitals", "internal/pod/workspace",
 		})},
 		{pkg: dog + "deliver", why: why + "review, squash, push", allow: with(core, []string{dog + "checkpoint", dog + "faults", dog + "judging", dog + "remote", dog + "steps", git, obj, vol})},
-		{pkg: dog + "direct", why: why + "what people tell the agent, from orders to reports", allow: core},
+		{pkg: dog + "direct", why: why + "what users tell the agent, from orders to reports", allow: core},
 		{pkg: dog + "faults", why: why + "errors in the words of the protocol", allow: with(core, []string{dog + "remote", git, obj, vol, "internal/pod/spool"})},
-		{pkg: dog + "handover", why: why + "gives the gateway's ledger what checkpoints have changed and how the agent was steered", allow: with(core, []string{dog + "steps", "internal/pod/durable", git, obj, vol, "internal/pod/gatewayclient", "internal/redacted"})},
-		{pkg: dog + "health", why: why + "what is worked around now", allow: []string{"internal/core/plain", "internal/pod/vitals"}},
-		{pkg: dog + "inspect", why: why + "reads a trusted volume for people, and writes nothing", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/pod/eventlog"})},
-		{pkg: dog + "judging", why: why + "gives the judge trees and contents", allow: with(core, []string{git, obj, "internal/pod/workspace"})},
+		{pkg: dog + "handover", why: why + "gives the gateway's ledger the changes of checkpoints and the steps of steering", allow: with(core, []string{dog + "steps", "internal/pod/durable", git, obj, vol, "internal/pod/gatewayclient", "internal/redacted"})},
+		{pkg: dog + "health", why: why + "problems with a workaround in use now", allow: []string{"internal/core/plain", "internal/pod/vitals"}},
+		{pkg: dog + "inspect", why: why + "reads a trusted volume for users, and does not write", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/pod/eventlog"})},
+		{pkg: dog + "judging", why: why + "gives trees and contents to `core/judge`", allow: with(core, []string{git, obj, "internal/pod/workspace"})},
 		{pkg: dog + "remote", why: why + "the Feature's repository with its Secret; the only one that reads credentials", allow: with(core, []string{git})},
-		{pkg: dog + "reporter", why: why + "what is reported, and never twice", allow: with(core, []string{dog + "health", dog + "steps"}), tests: []string{vol}},
+		{pkg: dog + "reporter", why: why + "sends each report, and never twice", allow: with(core, []string{dog + "health", dog + "steps"}), tests: []string{vol}},
 		{pkg: dog + "retain", why: why + "keeps the trusted repository small", allow: with(core, []string{dog + "checkpoint", dog + "steps", git, obj, vol})},
 		{pkg: dog + "steer", why: why + "hears the agent's conversation with models, and steers it", allow: with(core, []string{"internal/pod/modelproxy"}), tests: []string{dog + "direct"}},
 		{pkg: dog + "steps", why: why + "where a crash may come", allow: []string{vol}},
-		{pkg: dog + "toolbackend", why: why + "calls of an agent's tools as events for the loop", allow: with(core, []string{dog + "checkpoint", obj, "internal/pod/tools"}), tests: []string{vol}},
+		{pkg: dog + "toolbackend", why: why + "an agent's tool calls as events for the loop", allow: with(core, []string{dog + "checkpoint", obj, "internal/pod/tools"}), tests: []string{vol}},
 	}
 }
 
@@ -242,7 +242,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts; what it refuses is what intake refuses", allow: with(core, []string{"internal/kube/runstatus"})},
 		{pkg: "internal/testkit/filled", why: why + "values of which no field is zero", allow: apiTypes},
 		{pkg: "internal/testkit/gateway", why: why + "model calls through a gateway without the API server, for benchmarks", allow: with(core, []string{"internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver"})},
-		{pkg: "internal/testkit/gitspy", why: why + "a git that is listened to"},
+		{pkg: "internal/testkit/gitspy", why: why + "a git whose calls a test can count"},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "internal/testkit/postgres", why: why + "a real PostgreSQL for tests, which one of them may kill", allow: []string{"github.com/jackc/pgx/v5/stdlib"}},
@@ -251,7 +251,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/reports", why: why + "reports as watchdogs send them", allow: core},
 		{pkg: "internal/testkit/reverseproxy", why: why + "the baseline of what benchmarks measure of the gateway; links nothing else"},
 		{pkg: "internal/testkit/script", why: why + "a connection whose other side follows a script"},
-		{pkg: "internal/testkit/upstream", why: why + "a server of a model provider: HTTP/2 over TLS, on connections that a test may have forgotten"},
+		{pkg: "internal/testkit/upstream", why: why + "a provider's server: HTTP/2 over TLS, on connections that a test can make it forget"},
 		{pkg: "internal/testkit/schema", why: why + "the API server's own validation of a status, in process", allow: with(apiTypes, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "hack/gen/apinames", why: "reads the one list of condition types and reasons from its source"},
 		{pkg: "hack/gen/reasons", why: "gives the core the API's names; linked with nothing that uses them", allow: []string{"hack/gen/apinames"}},
@@ -259,12 +259,12 @@ func testRows() []row {
 			"internal/app/watchdog/", "internal/pod/git", "internal/pod/objects", "internal/pod/trusted", "internal/pod/workspace", "internal/testkit/container",
 		})},
 		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes, []string{"hack/gen/apinames", "internal/kube/metrics"})},
-		{pkg: "hack/gen/secrets", why: "writes the rules for secrets from those of gitleaks; needs nothing of ours", allow: []string{"github.com/BurntSushi/toml"}},
+		{pkg: "hack/gen/secrets", why: "writes the rules for secrets from the rules of gitleaks; needs nothing of ours", allow: []string{"github.com/BurntSushi/toml"}},
 		{pkg: "hack/house", why: "counts what stands in the sources; needs nothing of ours"},
 		{pkg: "hack/prose", why: "measures the English of what people read; needs nothing of ours", allow: []string{"sigs.k8s.io/yaml"}},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
-			pkg: "test/bench", why: "measures engine, judge, freezer, the way to models and its supervision as a watchdog, a runner and a gateway use them",
+			pkg: "test/bench", why: "measures engine, checks, freezer, the way to models and its supervision as a watchdog, a runner and a gateway use them",
 			tests: with(core, []string{"test/bench/board", "internal/app/watchdog", "internal/app/watchdog/steer", "internal/pod/git", "internal/pod/modelproxy", "internal/gateway/modelserver", "internal/pod/objects", "internal/pod/proc", "internal/pod/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/bench/board", why: "prints what benchmarks have measured; needs nothing of ours"},
@@ -276,7 +276,7 @@ func testRows() []row {
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},
 		{pkg: "test/docs", why: "holds pages to their links, and applies what they show", tests: with(apiClient, []string{"api/v1alpha1", "internal/testkit/kubetest", "sigs.k8s.io/yaml"})},
-		{pkg: "test/lists", why: "finds where a runtime, a dialect or an anomaly was forgotten; reads sources", tests: with(core, []string{"api/v1alpha1", "internal/kube/metrics"})},
+		{pkg: "test/lists", why: "finds where a runtime, a dialect or an anomaly is missing; reads sources", tests: with(core, []string{"api/v1alpha1", "internal/kube/metrics"})},
 		{pkg: "test/processes", why: "tries manager and gateway together on a real API server", tests: with(apiClient, []string{
 			"internal/app/gateway", "internal/app/manager", "internal/core/protocol", "internal/testkit/addresses", "internal/testkit/kubetest", "internal/testkit/program",
 		})},
