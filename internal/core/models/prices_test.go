@@ -53,13 +53,13 @@ func TestPricesAreChecked(t *testing.T) {
 		return models.LongRates{Above: above, Rates: models.Rates{Input: input}}
 	}
 	for want, prices := range map[string]models.Prices{
-		`cacheWriteHour: "x"`:       {Rates: models.Rates{CacheWriteHour: "x"}},
-		`search: "1 EUR" is no`:     {Search: "1 EUR"},
-		`image: "-1" is no`:         {Image: "-1"},
-		`call: "-1" is no price`:    {Call: "-1"},
-		"longContext[0].above: 0":   {LongContext: []models.LongRates{long(0, "1")}},
-		"longContext[1].above: 9":   {LongContext: []models.LongRates{long(9, "1"), long(9, "2")}},
-		"longContext[0].input: \"a": {LongContext: []models.LongRates{long(9, "a")}},
+		`cacheWriteHour: "x"`:         {Rates: models.Rates{CacheWriteHour: "x"}},
+		`search: "1 EUR" is no`:       {Search: "1 EUR"},
+		`image: "-1" is no`:           {Image: "-1"},
+		`call: "-1" is not a price`:   {Call: "-1"},
+		"longContext[0].above: 0":     {LongContext: []models.LongRates{long(0, "1")}},
+		"longContext[1].above: 9":     {LongContext: []models.LongRates{long(9, "1"), long(9, "2")}},
+		"longContext[0].input: \"a":   {LongContext: []models.LongRates{long(9, "a")}},
 		"longContext: the list has 9": {LongContext: make([]models.LongRates, 9)},
 	} {
 		err := models.Config{Backends: []models.Backend{backend(func(b *models.Backend) { b.Models = []models.Model{{Name: "a", Prices: prices}} })}}.Validate()

@@ -273,7 +273,9 @@ func (e Taken) apply(s *State, now time.Time) {
 }
 
 // Unsettled says in words that a checkpoint failed because the workspace was not at rest, and why.
-func Unsettled(reason string) string { return "the watchdog could not hold the workspace still: " + reason }
+func Unsettled(reason string) string {
+	return "the watchdog could not hold the workspace still: " + reason
+}
 
 // close decides a task by the checkpoint that was taken after its process ended. One that may be corrected is started again.
 func (t *Task) close(e Taken, end Ending, correct bool) {

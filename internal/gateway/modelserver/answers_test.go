@@ -428,7 +428,7 @@ func TestWhatCannotBeHeldIsNotAnswered(t *testing.T) {
 		limit func(*modelserver.Limits)
 		want  string
 	}{
-		"too long":  {func(*modelserver.Limits) {}, "SkippedValidation: The answer is too long to be checked"},
+		"too long":  {func(*modelserver.Limits) {}, "SkippedValidation: The answer is too long for a check"},
 		"no memory": {func(l *modelserver.Limits) { l.Memory, l.Wait = 1<<20, 10*time.Millisecond }, "hold all memory"},
 	} {
 		limits := quick()
