@@ -86,7 +86,7 @@ type Grant struct {
 func Decide(hosts []policy.Host, field Field, target Target) (Grant, error) {
 	if target.Address.IsValid() {
 		return Grant{}, &Refusal{Reason: ReasonIPAddress, Message: fmt.Sprintf(
-			"%s is an IP address, and the gateway connects only to names. Ask for the host by name, and list the name in %s of a SupervisorPolicy", target, field)}
+			"%s is an IP address, and the gateway connects only to names. Ask for the host by its name, and list it in %s of a SupervisorPolicy", target, field)}
 	}
 	best, found := policy.Host{}, false
 	for _, host := range hosts {

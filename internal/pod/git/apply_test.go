@@ -180,7 +180,7 @@ func newFile(name string) string {
 func TestPatchesThatAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ patch, want string }{
 		"nothing":                       {"", "it is empty"},
-		"too long":                      {strings.Repeat("x", 1<<20+1), "at most 1048576"},
+		"too long":                      {strings.Repeat("x", 1<<20+1), "the limit is 1048576"},
 		"words":                         {"Here is the patch:\n" + index + "@@ -1 +1 @@\n-one\n+1\n", "line 1: a patch begins with"},
 		"words between":                 {index + "@@ -1 +1 @@\n-one\n+1\nand then\n" + newFile("x"), "neither a header nor inside of a hunk"},
 		"a traditional patch":           {"--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-The shop.\n+x\n", "begins with 'diff --git"},

@@ -51,7 +51,7 @@ func TestCommands(t *testing.T) {
 		"diff since the base":    {inspect.Diff, []string{"--cumulative", "2"}, "new file mode", nil},
 		"diff to apply":          {inspect.Diff, []string{"--patch", "2"}, "+two \x1b[2J", nil},
 		"diff of one that isn't": {inspect.Diff, []string{"7"}, "there is no checkpoint 7; there are 1, 2", errAny},
-		"diff of a word":         {inspect.Diff, []string{"last"}, `"last" is no checkpoint`, inspect.ErrUsage},
+		"diff of a word":         {inspect.Diff, []string{"last"}, `"last" is not a checkpoint`, inspect.ErrUsage},
 		"log":                    {inspect.Log, nil, `"intent":`, nil},
 		"log of files":           {inspect.Log, []string{"--files"}, `"file_path":"web/a.html"`, nil},
 		"log with more":          {inspect.Log, []string{"more"}, `unexpected argument "more"`, inspect.ErrUsage},
