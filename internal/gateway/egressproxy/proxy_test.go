@@ -62,7 +62,7 @@ func TestRefusals(t *testing.T) {
 		"address":                {"CONNECT 1.1.1.1:443 HTTP/1.1" + header, 403, "IPAddress", "egress.git of a SupervisorPolicy", ""},
 		"metadata service":       {"CONNECT 169.254.169.254:443 HTTP/1.1" + header, 403, "IPAddress", "", ""},
 		"loopback in IPv6":       {"CONNECT [::1]:443 HTTP/1.1" + header, 403, "IPAddress", "", ""},
-		"address that is listed": {"CONNECT 127.0.0.1:443 HTTP/1.1" + header, 403, "IPAddress", "by name", ""},
+		"address that is listed": {"CONNECT 127.0.0.1:443 HTTP/1.1" + header, 403, "IPAddress", "by its name", ""},
 		"private address":        {"CONNECT private.example.com:443 HTTP/1.1" + header, 403, "PrivateAddress", "allowPrivate", ""},
 		"mapped loopback":        {"CONNECT mapped.example.com:443 HTTP/1.1" + header, 403, "ForbiddenAddress", "loopback", ""},
 		"name does not exist":    {"CONNECT gone.example.com:443 HTTP/1.1" + header, 502, "Unresolved", "gone.example.com", ""},
