@@ -81,7 +81,7 @@ func TestTwoFeaturesContendForALock(t *testing.T) {
 	r.want("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	r.want("second", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
 	r.wantLocks("openapi second", "web second")
-	if m := r.wantCondition("third", v1alpha1.ConditionLocksHeld, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLock); !strings.Contains(m, "held by Feature second") {
+	if m := r.wantCondition("third", v1alpha1.ConditionLocksHeld, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLock); !strings.Contains(m, "belongs to Feature second") {
 		t.Errorf("the message is %q", m)
 	}
 	r.final("second", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
