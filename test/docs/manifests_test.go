@@ -126,7 +126,7 @@ func TestRuntimePages(t *testing.T) {
 		var feature v1alpha1.Feature
 		if len(shown) == 0 {
 			t.Errorf("%s shows no Feature", name)
-		} else if err := yaml.Unmarshal([]byte(shown[0]), &feature); err != nil || string(feature.Spec.Agent.Runtime) != runtime {
+		} else if err := yaml.Unmarshal([]byte(shown[0]), &feature); err != nil || feature.Spec.Agent.Runtime != runtime {
 			t.Errorf("%s shows one of the runtime %q: %v", name, feature.Spec.Agent.Runtime, err)
 		}
 	}

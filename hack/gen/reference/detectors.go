@@ -15,7 +15,7 @@ func detectorsPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Detectors
 
-Detectors are what the watchdog recognises in an agent's conversation, files and processes. Each detector finds one thing, which sets a condition of the
+This page lists what the watchdog recognises in an agent's conversation, files and processes. Each detector finds one thing, which sets a condition of the
 Feature; ` + "`features/steering`" + ` names the detector. If several find the same in a conversation, the gravest counts, and at equal gravity the first
 one here. The last column is what the watchdog first tells the agent to do, after what it saw. If the agent repeats a tool call, the text depends on what the
 tool is for: files, commands, searches or the web. ` + "`PaceEscalated`" + ` follows from the others if the agent has a role, with the text of
