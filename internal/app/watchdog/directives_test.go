@@ -228,7 +228,7 @@ func TestADirectiveOnStandardInput(t *testing.T) {
 	if err := json.Unmarshal([]byte(line), &got); err != nil || got.Type != "directive" || got.ID != "use-dict" || got.Priority != "critical" || got.Description != "Take the labels from the dictionary." {
 		t.Errorf("%v: %s", err, line)
 	}
-	if m := w.intake.Status().Directives[0].Message; !strings.Contains(m, "not known") {
+	if m := w.intake.Status().Directives[0].Message; !strings.Contains(m, "nobody knows") {
 		t.Errorf("message %q", m)
 	}
 	w.intake.Order(func(o *protocol.Orders) { o.Directives = nil })
