@@ -173,7 +173,7 @@ func TestPatchesAreJudgedBeforeTheyAreLaidIn(t *testing.T) {
 		t.Errorf("the workspace has %q", got)
 	}
 	c.complete()
-	if text, ok := c.try("repo_apply_patch", map[string]any{"operation_id": "late", "patch": newFile("web/late.html", "late")}); ok || !strings.Contains(text, "completed") {
+	if text, ok := c.try("repo_apply_patch", map[string]any{"operation_id": "late", "patch": newFile("web/late.html", "late")}); ok || !strings.Contains(text, "the task is complete") {
 		t.Errorf("a patch after the end: %s", text)
 	}
 	w.signal("exit")
