@@ -46,7 +46,7 @@ func TestAFeatureIsNotBlamedForOthers(t *testing.T) {
 				<-release
 				answering(rw, r)
 			}), limits)
-			w.silence = 300 * time.Millisecond
+			w.silence = time.Second
 			for _, feature := range tc.holds {
 				h := w.begin(feature, strings.NewReader(tc.body))
 				select {

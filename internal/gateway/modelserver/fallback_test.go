@@ -160,6 +160,7 @@ func TestOneFeatureClosesNoBackend(t *testing.T) {
 				}
 			}
 			f.set(answering)
+			w.silence = 10 * time.Second
 			if answer, text := w.ask("beside", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusOK || text != wholeAnswer {
 				t.Errorf("another Feature: %d %s", answer.StatusCode, text)
 			}
