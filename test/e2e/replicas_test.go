@@ -179,14 +179,21 @@ func TestGatewayReplicas(t *testing.T) {
 			requests++
 		}
 	}
+	var missing []string
 	for n := range steps {
 		step := "Step-" + strconv.Itoa(n)
 		switch times := strings.Count(texts, step+" "); {
-		case times > 1, times == 0 && n < whole:
+		case times > 1:
 			t.Errorf("the answer %s is recorded %d times:\n%s", step, times, texts)
+		case times == 0 && n < whole:
+			missing = append(missing, step)
 		case times == 1 && !strings.Contains(history, strings.ToLower(step)+"\n"):
 			t.Errorf("the branch lacks %s:\n%s", step, history)
 		}
+	}
+	// One may be killed after the last word of an answer and before its record: the agent sees no end of that answer, and keeps what it has seen.
+	if len(missing) > 1 {
+		t.Errorf("the answers %q are not recorded:\n%s", missing, texts)
 	}
 	if used := f.Status.Run.Usage; used == nil || used.Calls != sum.Calls || used.OutputTokens != sum.OutputTokens {
 		t.Errorf("usage %+v, and the turns have %+v", used, sum)
