@@ -61,7 +61,7 @@ grep -q '"status":"applied"' first
 patch two good > again; [ "$(cat first)" = "$(cat again)" ]
 patch one bad > again; [ "$(cat answer)" = "$(cat again)" ]
 if patch two bad 2> error; then exit 42; fi
-grep -q 'used for another patch' error
+grep -q 'belongs to another patch' error
 printf 'diff --git a/web/index.html b/web/index.html\n--- a/web/index.html\n+++ b/web/index.html\n@@ -1 +1 @@\n-<h1>shop</h1>\n+<h1>shop with login</h1>\n' > change
 patch three change | grep -q '"status":"applied"'
 mcpagent task_complete summary='There is a login page.'`, deterministic("web/**"))
