@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -66,41 +65,6 @@ func TestSamples(t *testing.T) {
 				if err := strict.Create(t.Context(), o); err != nil {
 					t.Errorf("create %s %s: %v", o.GetKind(), o.GetName(), err)
 				}
-			}
-		})
-	}
-}
-
-// TestRuntimePages: what the page of a runtime shows can be applied, and is of that runtime.
-func TestRuntimePages(t *testing.T) {
-	root, err := kubetest.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs/reference/runtimes/*.md"))
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("%d pages, %v", len(pages), err)
-	}
-	strict := client.WithFieldValidation(env.Client, "Strict")
-	for _, page := range pages {
-		name := strings.TrimSuffix(filepath.Base(page), ".md")
-		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, rest, _ := strings.Cut(string(text), "```yaml\n")
-			block, _, found := strings.Cut(rest, "\n```")
-			var o unstructured.Unstructured
-			if err := yaml.Unmarshal([]byte(block), &o.Object); err != nil || !found {
-				t.Fatalf("the page has no Feature: %v", err)
-			}
-			o.SetNamespace(env.Project(t))
-			if err := strict.Create(t.Context(), &o); err != nil {
-				t.Errorf("create: %v", err)
-			}
-			if runtime, _, _ := unstructured.NestedString(o.Object, "spec", "agent", "runtime"); o.GetKind() != "Feature" || runtime != name {
-				t.Errorf("it shows a %s of the runtime %q", o.GetKind(), runtime)
 			}
 		})
 	}

@@ -34,17 +34,10 @@ func run(out io.Writer, root string, list bool) error {
 	fmt.Fprintf(out, "%-40s %9s %6s %8s %9s %5s\n", "", "SENTENCES", "YOU", "PASSIVE", ">25 WORDS", "HITS")
 	for _, s := range sources {
 		f := measure(s.texts)
-		var found []string
-		for _, text := range s.texts {
-			for _, r := range rules {
-				for _, hit := range r.find(text) {
-					found = append(found, fmt.Sprintf("  %s: %q: %s", r.name, hit, r.instead))
-				}
-			}
-		}
+		found := s.broken(rules)
 		fmt.Fprintf(out, "%-40s %9d %5d%% %7d%% %8d%% %5d\n", s.name, f.sentences, f.percent(f.you), f.percent(f.passive), f.percent(f.long), len(found))
 		if list && len(found) > 0 {
-			fmt.Fprintln(out, strings.Join(found, "\n"))
+			fmt.Fprintln(out, "  "+strings.Join(found, "\n  "))
 		}
 	}
 	return nil

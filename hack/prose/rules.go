@@ -46,6 +46,19 @@ func readRules(path string) ([]rule, error) {
 	return rules, nil
 }
 
+// broken are the places of a source that break a rule, with what to write instead.
+func (s source) broken(rules []rule) []string {
+	var found []string
+	for _, text := range s.texts {
+		for _, r := range rules {
+			for _, hit := range r.find(text) {
+				found = append(found, fmt.Sprintf("%s: %q: %s", r.name, hit, r.instead))
+			}
+		}
+	}
+	return found
+}
+
 // find the places of a text that break the rule.
 func (r rule) find(text string) []string {
 	var hits []string
