@@ -20,7 +20,7 @@ if [[ calls =~ ${BENCH:-.} ]]; then
   export TIDEWAITER_PEER
 fi
 # The lines are all that is shown of a run that passes.
-TIDEWAITER_BENCH=1 bin/bench.test -test.timeout 30m -test.parallel 16 -test.run "^TestBudgets\$/${BENCH:-.}" 2>&1 |
+TIDEWAITER_BENCH=1 bin/bench.test -test.timeout 60m -test.parallel 16 -test.run "^TestBudgets\$/${BENCH:-.}" 2>&1 |
   sed -u '/^PASS$/d; /warning: no tests to run/d'
 # This one needs an API server.
 if [[ reconciles =~ ${BENCH:-.} ]]; then
