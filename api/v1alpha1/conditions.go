@@ -237,6 +237,8 @@ const (
 	ReasonVolumeFenced = "VolumeFenced"
 	// ReasonVolumeCorrupt: the journal or repository on the trusted volume has damage; the message says where.
 	ReasonVolumeCorrupt = "VolumeCorrupt"
+	// ReasonVolumeVersionUnsupported: a later version of Tidewaiter has written to the trusted volume, and this version leaves it as it is.
+	ReasonVolumeVersionUnsupported = "VolumeVersionUnsupported"
 	// ReasonPreparationFailed: Tidewaiter cannot prepare the workspace, for a reason without a name of its own; the message has the text of Git or of the system. It tries for an hour.
 	ReasonPreparationFailed = "PreparationFailed"
 	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce no agent runs.

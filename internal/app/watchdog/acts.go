@@ -112,6 +112,12 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 		x.note(journal.Record{TaskStarted: &journal.TaskStarted{Name: task, Start: id, Session: sessions(x.attempt.options.Runtimes, o.Agent.Runtime)}}, "task started")
 }
 
+// drop forgets that a task was begun.
+func (x *acts) drop(ctx context.Context, task string) (supervise.Event, error) {
+	x.log().InfoContext(ctx, "The orders do not list the task any more: it is dropped", "task", task)
+	return supervise.Dropped{Task: task}, x.note(journal.Record{TaskDropped: &journal.TaskDropped{Name: task}}, "task dropped")
+}
+
 // note journals a record, after which a crash may follow.
 func (x *acts) note(r journal.Record, step string) error {
 	if err := x.attempt.journal.Note(r); err != nil {

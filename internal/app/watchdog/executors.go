@@ -19,7 +19,8 @@ type act func(context.Context) (supervise.Event, error)
 // executors prepare acts in the loop's goroutine, where its state may be read.
 var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 	supervise.Start: func(l *loop, a supervise.Action) act {
-		o, task := l.latest, l.state.Tasks[a.Task]
+		o := l.latest
+		task, _ := l.state.Task(a.Task)
 		return func(ctx context.Context) (supervise.Event, error) {
 			return l.acts.start(ctx, o, task.Name, task.Correction)
 		}
@@ -46,6 +47,9 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 			return supervise.Answered{Answer: a.Answer}, l.attempt.reports.Answer(a.Answer)
 		}
 	},
+	supervise.Drop: func(l *loop, a supervise.Action) act {
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.drop(ctx, a.Task) }
+	},
 	supervise.Review: func(l *loop, _ supervise.Action) act {
 		o := l.latest
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.review(ctx, o) }
@@ -71,9 +75,8 @@ func (l *loop) act(a supervise.Action) act {
 // occasion of a checkpoint, as things stand.
 func (l *loop) occasion(a supervise.Action) checkpoint.Occasion {
 	o := checkpoint.Occasion{Trigger: a.Trigger, Closes: a.Closes, Hold: a.Hold, Requests: a.Requests, Orders: l.latest, Terms: checkpoint.TermsOf(l.latest)}
-	if a.Task >= 0 {
-		task := l.state.Tasks[a.Task]
-		o.Task, o.Ending = task.Name, l.state.Ending(a.Task)
+	if task, ok := l.state.Task(a.Task); ok {
+		o.Task, o.Ending = task.Name, l.state.Ending(task)
 		o.Pin(l.attempt.journal.State().Tasks[task.Name])
 	}
 	if l.state.Agent.Connected && l.state.Agent.Leftovers {

@@ -235,10 +235,12 @@ func (l *loop) hear(ctx context.Context, _ struct{}) (supervise.Event, error) {
 }
 
 func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
-	return supervise.Ordered{Orders: o, Answered: func(id string) bool {
-		_, answered := l.attempt.journal.State().Requests[id]
-		return answered
-	}}
+	have := l.attempt.journal.State()
+	return supervise.Ordered{
+		Orders:   o,
+		Answered: func(id string) bool { _, answered := have.Requests[id]; return answered },
+		Done:     func(task string) bool { return have.Tasks[task].Done },
+	}
 }
 
 // look tells the state machine what the agent has asked for through its tools, and the tools how things stand.

@@ -154,6 +154,14 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"dropped": func(t *testing.T) *world {
+		w := newListed(t, "form", "save")
+		p := w.start(1, nil)
+		w.atWork("form")
+		w.list("save")
+		wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"breaker": func(t *testing.T) *world {
 		w := newWorld(t, "", keen)
 		w.intake.Order(func(o *protocol.Orders) {

@@ -5,6 +5,7 @@ package watchdog
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -24,10 +25,17 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		s.Delivery.Squashed = j.Squashed.Reason
 	}
 	s.Delivery.Changed = j.Base != nil && j.Promoted.Tree != j.Base.Tree
+	names := make([]string, 0, len(j.Orders.Tasks)+1)
 	for _, t := range j.Orders.Tasks {
-		have := j.Tasks[t.Name]
-		task := supervise.Task{Name: t.Name, Phase: supervise.Pending, Corrections: have.Corrections, Rejected: have.Rejected,
-			RejectedReason: cmp.Or(have.RejectedReason, protocol.ReasonAnswerRejected)}
+		names = append(names, t.Name)
+	}
+	if working := j.Working(); working != "" && !slices.Contains(names, working) {
+		names = append(names, working)
+	}
+	for _, name := range names {
+		have := j.Tasks[name]
+		task := supervise.Task{Name: name, Phase: supervise.Pending, Begun: have.Begun, Listed: true, Dropped: have.Ended && have.Stopped,
+			Corrections: have.Corrections, Rejected: have.Rejected, RejectedReason: cmp.Or(have.RejectedReason, protocol.ReasonAnswerRejected)}
 		switch {
 		case have.Done:
 			task.Phase = supervise.Done

@@ -34,3 +34,21 @@ func TestRestoredBetweenTwoStarts(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoredWithAnotherList: a watchdog that begins anew knows a task that was dropped meanwhile, and one that it was about to drop when it was
+// listed again.
+func TestRestoredWithAnotherList(t *testing.T) {
+	tasks := map[string]journal.Task{"form": {Begun: true, Start: 2}, "save": {Done: true}}
+	orders := &protocol.Orders{Tasks: []protocol.Task{{Name: "mail"}, {Name: "save"}}}
+	at := time.Unix(1000, 0)
+	s := restored(journal.State{Orders: orders, Tasks: tasks}, false, at).Apply(supervise.Ordered{Orders: *orders}, at)
+	if i := s.Current(); i < 0 || s.Tasks[i].Name != "form" || !s.Tasks[i].Dropped || s.Tasks[i].Phase != supervise.Running {
+		t.Errorf("tasks %+v, want form to be dropped", s.Tasks)
+	}
+	orders.Tasks = append(orders.Tasks, protocol.Task{Name: "form"})
+	tasks["form"] = journal.Task{Begun: true, Start: 2, Ended: true, Stopped: true, ExitCode: 143}
+	s = restored(journal.State{Orders: orders, Tasks: tasks}, false, at).Apply(supervise.Ordered{Orders: *orders}, at)
+	if i := s.Current(); i < 0 || s.Tasks[i].Name != "form" || !s.Tasks[i].Dropped || !s.Tasks[i].Listed {
+		t.Errorf("tasks %+v, want form to begin again after it is dropped", s.Tasks)
+	}
+}

@@ -119,7 +119,7 @@ func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) (supervise.E
 // unfinished says whether an agent that has ended is started again, because it ended with a turn without tools. That is journaled in place of its end.
 func (l *loop) unfinished(ctx context.Context, code int) (bool, error) {
 	i := l.state.Current()
-	if code != 0 || i < 0 || l.state.End != supervise.GoOn || !l.state.Tasks[i].Completed.IsZero() || l.state.Tasks[i].Rejected != "" {
+	if code != 0 || i < 0 || l.state.Stopped() || !l.state.Tasks[i].Completed.IsZero() || l.state.Tasks[i].Rejected != "" {
 		return false, nil
 	}
 	if task, _ := l.current(); l.state.Measure != nil && (l.state.Measure.ID == task.Restart || l.state.Measure.ID == task.Continued) {
@@ -151,7 +151,7 @@ func (l *loop) rejected(ctx context.Context, r modelproxy.Rejection) (supervise.
 
 // endedOf is the record of an agent that has: by itself, or because the watchdog ended it.
 func endedOf(s supervise.State, task string, code int, failure *protocol.Failure) *journal.TaskEnded {
-	return &journal.TaskEnded{Name: task, ExitCode: code, Stopped: s.End != supervise.GoOn, Failure: failure}
+	return &journal.TaskEnded{Name: task, ExitCode: code, Stopped: s.Stopped(), Failure: failure}
 }
 
 // note journals what the runner could tell again: failing to is no reason to stop.

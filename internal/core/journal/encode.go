@@ -16,6 +16,8 @@ type CorruptError struct {
 	// Line counts from 1.
 	Line   int
 	Reason string
+	// Later: the line is whole, and a later version of Tidewaiter has written it.
+	Later bool
 }
 
 // Error names line and reason.
@@ -56,6 +58,9 @@ func Decode(data []byte) (records []Record, whole int, err error) {
 		if reason != "" {
 			return records, whole, &CorruptError{Line: line, Reason: reason}
 		}
+		if later := r.later(); later != "" {
+			return records, whole, &CorruptError{Line: line, Reason: later, Later: true}
+		}
 		records, previous = append(records, r), r.Sum
 		whole += end + 1
 	}
@@ -74,17 +79,29 @@ func decodeLine(line []byte, previous string, first bool) (Record, string) {
 	if err := json.Unmarshal(line, &r); err != nil {
 		return r, err.Error()
 	}
-	if r.Version < 1 || r.Version > Version {
-		return r, fmt.Sprintf("version %d, and only versions 1 to %d are known", r.Version, Version)
+	if r.Version < 1 {
+		return r, fmt.Sprintf("version %d, and versions begin with 1", r.Version)
 	}
 	if r.Previous != previous && (!first || r.Snapshot == nil) {
 		return r, "it does not follow the line before it: a line was cut, inserted or moved"
 	}
-	if n := r.kinds(); n != 1 {
+	if n := r.kinds(); n > 1 {
 		return r, fmt.Sprintf("%d kinds of records in one line, and there must be exactly one", n)
 	}
 	r.Sum = sum
 	return r, ""
+}
+
+// later says why a whole record is one of a later version; empty if it is not.
+func (r Record) later() string {
+	const advice = "a later version of Tidewaiter has written it: run that version again, or a later one"
+	switch {
+	case r.Version > Version:
+		return fmt.Sprintf("the record has version %d, and this version knows versions 1 to %d; %s", r.Version, Version, advice)
+	case r.kinds() == 0:
+		return "this version does not know the kind of the record; " + advice
+	}
+	return ""
 }
 
 func sumOf(body []byte) string {
@@ -95,7 +112,7 @@ func sumOf(body []byte) string {
 func (r Record) kinds() int {
 	n := 0
 	for _, set := range []bool{
-		r.Attempt != nil, r.Orders != nil, r.Base != nil, r.TaskBegun != nil, r.TaskCorrected != nil, r.TaskRestarted != nil, r.TaskStarted != nil, r.TaskRejected != nil, r.TaskEnded != nil, r.Calls != nil,
+		r.Attempt != nil, r.Orders != nil, r.Base != nil, r.TaskBegun != nil, r.TaskCorrected != nil, r.TaskRestarted != nil, r.TaskStarted != nil, r.TaskRejected != nil, r.TaskEnded != nil, r.TaskDropped != nil, r.Calls != nil,
 		r.TaskCompleted != nil, r.Asked != nil, r.Operation != nil, r.Directed != nil,
 		r.Intent != nil, r.Withheld != nil, r.Done != nil, r.Told != nil, r.Acknowledged != nil, r.Steered != nil, r.Request != nil, r.Breaker != nil, r.Squashed != nil, r.Dropped != nil, r.Delivered != nil, r.Final != nil,
 		r.Snapshot != nil,

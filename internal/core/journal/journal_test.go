@@ -180,15 +180,16 @@ func TestCorruptJournalsAreRefused(t *testing.T) {
 		data     []byte
 		wantLine int
 		want     string
+		later    bool
 	}{
 		"not JSON":                {data: append(write(t, attempt1), "{\n"...), wantLine: 2, want: "cut short or overwritten"},
 		"an empty line":           {data: append(write(t, attempt1), '\n'), wantLine: 2, want: "cut short or overwritten"},
 		"zeros":                   {data: append(write(t, attempt1), 0, 0, '\n'), wantLine: 2, want: "cut short or overwritten"},
 		"not JSON, well sealed":   {data: sealed(`{"version":1,}`), wantLine: 1, want: "invalid character"},
 		"a sum without a line":    {data: sealed(`}`), wantLine: 1, want: "cut short or overwritten"},
-		"a later version":         {data: sealed(`{"version":2,"done":{"sequence":1}}`), wantLine: 1, want: "version 2"},
+		"a later version":         {data: sealed(`{"version":2,"done":{"sequence":1}}`), wantLine: 1, want: "version 2", later: true},
 		"no version":              {data: sealed(`{"done":{"sequence":1}}`), wantLine: 1, want: "version 0"},
-		"an unknown kind":         {data: sealed(`{"version":1,"dance":{}}`), wantLine: 1, want: "0 kinds"},
+		"an unknown kind":         {data: sealed(`{"version":1,"dance":{}}`), wantLine: 1, want: "does not know the kind", later: true},
 		"two kinds":               {data: sealed(`{"version":1,"done":{"sequence":1},"base":{"commit":"b","tree":"t"}}`), wantLine: 1, want: "2 kinds"},
 		"no attempt":              {data: write(t, base), wantLine: 1, want: "before the first attempt"},
 		"an older attempt":        {data: write(t, attempt2, attempt1), wantLine: 2, want: "attempt 1 after attempt 2"},
@@ -212,8 +213,8 @@ func TestCorruptJournalsAreRefused(t *testing.T) {
 			if !errors.As(err, &corrupt) {
 				t.Fatalf("error %v, want a CorruptError", err)
 			}
-			if corrupt.Line != tc.wantLine || !strings.Contains(corrupt.Reason, tc.want) {
-				t.Errorf("line %d %q, want line %d with %q", corrupt.Line, corrupt.Reason, tc.wantLine, tc.want)
+			if corrupt.Line != tc.wantLine || !strings.Contains(corrupt.Reason, tc.want) || corrupt.Later != tc.later {
+				t.Errorf("line %d %q, of a later version: %v; want line %d with %q: %v", corrupt.Line, corrupt.Reason, corrupt.Later, tc.wantLine, tc.want, tc.later)
 			}
 		})
 	}

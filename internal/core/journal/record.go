@@ -43,6 +43,8 @@ type Record struct {
 	TaskRejected *TaskRejected `json:"taskRejected,omitempty"`
 	// TaskEnded: the agent's process has ended.
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
+	// TaskDropped: the orders do not list the task any more, and its agent has ended.
+	TaskDropped *TaskDropped `json:"taskDropped,omitempty"`
 	// Calls: the calls of models that the agent makes have begun to fail, for another reason, or are answered again.
 	Calls *Calls `json:"calls,omitempty"`
 	// TaskCompleted: the agent says that the task is done, in Deterministic mode.
@@ -143,10 +145,15 @@ type TaskRejected struct {
 type TaskEnded struct {
 	Name     string `json:"name"`
 	ExitCode int    `json:"exitCode"`
-	// Stopped: the watchdog had been asked to end it.
+	// Stopped: the watchdog had been asked to end it, or its task was dropped.
 	Stopped bool `json:"stopped,omitempty"`
 	// Failure of its last calls of models, where it ended for that; nil otherwise.
 	Failure *protocol.Failure `json:"failure,omitempty"`
+}
+
+// TaskDropped is a task that counts as not begun: should the orders list it again, its agent starts as if for the first time.
+type TaskDropped struct {
+	Name string `json:"name"`
 }
 
 // Calls says how the calls of models fare that the agent of a task makes.

@@ -6,6 +6,7 @@ package journal
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
@@ -57,20 +58,41 @@ type State struct {
 	Finished bool
 }
 
-// Working is the name of the task that the agent works on; empty where it works on none.
+// Working is the name of the task that the agent works on: the one that is begun and not done, whether the orders still list it or not; empty if
+// there is none.
 func (s State) Working() string {
-	if s.Orders == nil {
-		return ""
-	}
-	for _, t := range s.Orders.Tasks {
-		if have := s.Tasks[t.Name]; !have.Done {
-			if have.Begun {
+	if s.Orders != nil {
+		for _, t := range s.Orders.Tasks {
+			if have := s.Tasks[t.Name]; have.Begun && !have.Done {
 				return t.Name
 			}
-			return ""
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Tasks)) {
+		if have := s.Tasks[name]; have.Begun && !have.Done {
+			return name
 		}
 	}
 	return ""
+}
+
+// Unfinished is a task that was begun in this attempt or in an earlier one, and is neither done nor dropped: the last of those that the orders list
+// or, if there is none, one that they do not list any more. The name is empty if there is none.
+func (s State) Unfinished() (name string, task Task) {
+	unfinished := func(t Task) bool { return !t.Done && (t.Policy.Hash != "" || t.From != "") }
+	for _, known := range slices.Sorted(maps.Keys(s.Tasks)) {
+		if have := s.Tasks[known]; unfinished(have) {
+			name, task = known, have
+		}
+	}
+	if s.Orders != nil {
+		for _, t := range s.Orders.Tasks {
+			if have := s.Tasks[t.Name]; unfinished(have) {
+				name, task = t.Name, have
+			}
+		}
+	}
+	return name, task
 }
 
 // Checkpoint in the chain.
@@ -158,6 +180,9 @@ func (s *State) apply(r Record) error {
 		return s.task(r.TaskEnded.Name, func(t *Task) {
 			t.Ended, t.ExitCode, t.Stopped, t.Failure = true, r.TaskEnded.ExitCode, r.TaskEnded.Stopped, r.TaskEnded.Failure
 		})
+	case r.TaskDropped != nil:
+		s.Asked = nil
+		return s.task(r.TaskDropped.Name, func(t *Task) { *t = Task{Before: max(t.Before, t.Start)} })
 	case r.Intent != nil:
 		return s.intent(*r.Intent)
 	case r.Withheld != nil:

@@ -72,7 +72,7 @@ func (s *State) begun(b TaskBegun) error {
 	was := s.Tasks[b.Name]
 	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations,
 		Interrupted: was.Interrupted && b.Policy.Supervision.RestartMode != policy.RestartReplay,
-		From:        cmp.Or(was.From, b.From), WentBack: was.WentBack}
+		From:        cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before}
 	return nil
 }
 

@@ -32,6 +32,8 @@ const (
 	Release Kind = "release"
 	// Answer a request that needs no other act: Action.Answer.
 	Answer Kind = "answer"
+	// Drop Action.Task, which the orders do not list any more and whose agent has ended.
+	Drop Kind = "drop"
 	// Rollback takes the workspace back as Action.Request asks.
 	Rollback Kind = "rollback"
 	// Review judges base…head under the policy in effect now.
@@ -51,8 +53,8 @@ type Action struct {
 	Kind Kind
 	// Until is when to ask again at the latest, for Wait; zero when only an event can change the answer.
 	Until time.Time
-	// Task is the index for Start, and for Checkpoint the task at hand, or -1.
-	Task int
+	// Task is the name of the task at hand, for Start, Checkpoint, Patch, Rollback and Drop; empty for none.
+	Task string
 	// Trigger of a Checkpoint.
 	Trigger string
 	// Closes: the Checkpoint closes the task, whose process has ended.

@@ -33,6 +33,10 @@ func (s State) Begin(a Action) State {
 	default:
 		s.Doing, s.Cancelled = a.Kind, false
 	}
+	if i := s.index(a.Task); a.Kind == Start && i >= 0 {
+		s.Tasks = slices.Clone(s.Tasks)
+		s.Tasks[i].Begun = true
+	}
 	return s
 }
 
@@ -42,17 +46,13 @@ func (s *State) idle() { s.Doing, s.Cancelled = Wait, false }
 type Ordered struct {
 	// Orders as they are now.
 	Orders protocol.Orders
-	// Answered says which requests have a result already.
-	Answered func(id string) bool
+	// Answered says which requests have a result already, and Done which tasks are done; nil for none.
+	Answered, Done func(name string) bool
 }
 
 func (e Ordered) apply(s *State, _ time.Time) {
 	o := e.Orders
-	for _, t := range o.Tasks {
-		if !slices.ContainsFunc(s.Tasks, func(have Task) bool { return have.Name == t.Name }) {
-			s.Tasks = append(s.Tasks, Task{Name: t.Name, Phase: Pending})
-		}
-	}
+	s.list(o.Tasks, e.Done)
 	s.Requests = s.Requests[:0]
 	for _, r := range o.Requests {
 		if e.Answered == nil || !e.Answered(r.ID) {
@@ -159,7 +159,7 @@ func (e Started) apply(s *State, now time.Time) {
 
 // begins a task, or goes on with it. What its agent was to be told it has been.
 func (t *Task) begins() {
-	t.Phase, t.Correction, t.Restart, t.Back, t.Continues = Running, "", "", false, ""
+	t.Phase, t.Correction, t.Restart, t.Back, t.Continues, t.Captured = Running, "", "", false, "", false
 }
 
 // NotStarted: the agent's command could not be started.
@@ -266,9 +266,14 @@ func (e Taken) apply(s *State, now time.Time) {
 	s.Checkpoints = Checkpoints{Last: now, Breaker: s.Checkpoints.Breaker}
 	s.Closed = s.Closed || s.End != GoOn && e.Action.Trigger == protocol.TriggerFinal && !s.Agent.Running
 	s.Closed = s.Closed || s.End == Terminate && e.Action.Hold
-	if e.Action.Closes && e.Action.Task >= 0 {
-		i := e.Action.Task
-		s.Tasks[i].close(e, s.Ending(i), s.Sessions && s.End == GoOn && s.Tasks[i].Corrections < s.Rules.MaxCorrections)
+	i := s.index(e.Action.Task)
+	if i < 0 {
+		return
+	}
+	t := &s.Tasks[i]
+	t.Captured = !s.Agent.Leftovers
+	if e.Action.Closes {
+		t.close(e, s.Ending(*t), s.Sessions && s.End == GoOn && t.Corrections < s.Rules.MaxCorrections)
 	}
 }
 
@@ -280,10 +285,12 @@ func Unsettled(reason string) string {
 // close decides a task by the checkpoint that was taken after its process ended. One that may be corrected is started again.
 func (t *Task) close(e Taken, end Ending, correct bool) {
 	switch {
-	case end.Rejected:
-		t.Phase, t.Reason, t.Message = Failed, t.RejectedReason, t.Rejected
 	case e.Completes:
 		t.Phase = Done
+	case t.Dropped:
+		t.Phase = Pending
+	case end.Rejected:
+		t.Phase, t.Reason, t.Message = Failed, t.RejectedReason, t.Rejected
 	case t.Failure != nil && !end.orderly():
 		t.Phase, t.Reason = Failed, protocol.ReasonProviderUnavailable
 		t.Message = fmt.Sprintf("task %q: the agent exited with code %d after %s", t.Name, t.ExitCode, failures.Say(*t.Failure))

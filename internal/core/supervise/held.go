@@ -61,7 +61,7 @@ func (s State) halted() bool { return s.Checkpoints.Breaker || s.overBudget() ||
 // overBudget holds for an agent at work alone: what has ended, is to be ended, or is said to be done, needs no call of a model.
 func (s State) overBudget() bool {
 	i := s.Current()
-	return s.Allowance.Exceeded != "" && s.Agent.Running && i >= 0 && s.Tasks[i].Completed.IsZero() && s.Tasks[i].Rejected == "" && s.Tasks[i].Restart == ""
+	return s.Allowance.Exceeded != "" && s.Agent.Running && i >= 0 && s.Tasks[i].Completed.IsZero() && s.Tasks[i].Rejected == "" && s.Tasks[i].Restart == "" && !s.Tasks[i].Dropped
 }
 
 // Allowed: the gateway has said what was used of models, and whether more may be.

@@ -42,8 +42,8 @@ func (e Steered) apply(s *State, _ time.Time) {
 		t.RestartReason = m.Message
 	}
 	switch {
-	case again:
-	case t.Phase != Running:
+	case again && !t.Dropped:
+	case t.Phase != Running || t.Dropped:
 		m.Over = true
 	case m.Rung == policy.RungNoTools:
 		t.Phase, t.Continues = Pending, m.ID
@@ -108,7 +108,7 @@ func (s *State) wentBack(id string, went bool) {
 
 // onHold says that the agent waits for a person to look.
 func (s State) onHold() bool {
-	return s.Measure != nil && s.Measure.Rung == policy.RungHold && !s.Measure.Over && s.Agent.Running
+	return s.Measure != nil && s.Measure.Rung == policy.RungHold && !s.Measure.Over && s.Agent.Running && !s.drops()
 }
 
 // measured carries out a rollback that steering wants.
@@ -125,6 +125,6 @@ func (s State) goBack(id, reason string, now time.Time) Action {
 	if now.Before(s.Checkpoints.RetryAt) {
 		return Action{Until: s.Checkpoints.RetryAt}
 	}
-	return Action{Kind: Rollback, Task: s.Current(), Trigger: protocol.TriggerSteering, Reason: reason,
+	return Action{Kind: Rollback, Task: s.current(), Trigger: protocol.TriggerSteering, Reason: reason,
 		Request: protocol.Request{ID: id, Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull}}}
 }

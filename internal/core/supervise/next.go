@@ -21,6 +21,7 @@ func Next(s State, now time.Time) Action {
 		ending,    // stop, suspend, terminate
 		answers,   // requests that need no checkpoint
 		held,      // an open breaker, a budget that is used up, or a person who is to look, holds everything else
+		dropping,  // a task that the orders do not list any more
 		measured,  // what steering wants
 		sealing,   // no agent: only deliver
 		switching, // the next task wants another pod
@@ -110,7 +111,7 @@ func (s State) rollback(r protocol.Request) (Action, bool) {
 	case !s.Seal && !s.Agent.Connected:
 		return Action{}, false
 	}
-	return Action{Kind: Rollback, Request: r, Requests: []string{r.ID}, Task: s.Current(), Trigger: protocol.TriggerRequested}, true
+	return Action{Kind: Rollback, Request: r, Requests: []string{r.ID}, Task: s.current(), Trigger: protocol.TriggerRequested}, true
 }
 
 func (s State) reset(id string) protocol.RequestReport {
@@ -169,7 +170,7 @@ func tasks(s State, now time.Time) (Action, bool) {
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
 		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
 	}
-	return Action{Kind: Start, Task: i}, true
+	return Action{Kind: Start, Task: s.Tasks[i].Name}, true
 }
 
 // kill waits for the runner, should it be out of reach.
@@ -210,7 +211,7 @@ func running(s State, now time.Time) Action {
 	case due(len(s.Requests) > 0, 0):
 		return s.checkpoint(protocol.TriggerRequested, false)
 	case s.Patches > 0 && s.TakesPatches():
-		return Action{Kind: Patch, Task: s.Current(), Trigger: protocol.TriggerPatch}
+		return Action{Kind: Patch, Task: s.current(), Trigger: protocol.TriggerPatch}
 	case due(s.Rules.MaxChanges > 0 && c.Changed >= s.Rules.MaxChanges, 0):
 		return s.checkpoint(protocol.TriggerChanges, false)
 	case due(c.Failures > 0, 0), due(c.Changed > 0 || c.Unseen, s.Rules.Interval):
@@ -232,7 +233,7 @@ func (s State) requested(now time.Time) (Action, bool) {
 
 // checkpoint answers every request that waits for one.
 func (s State) checkpoint(trigger string, hold bool) Action {
-	a := Action{Kind: Checkpoint, Trigger: trigger, Hold: hold, Task: s.Current()}
+	a := Action{Kind: Checkpoint, Trigger: trigger, Hold: hold, Task: s.current()}
 	for _, r := range s.Requests {
 		if r.Kind == protocol.RequestCheckpoint {
 			a.Requests = append(a.Requests, r.ID)

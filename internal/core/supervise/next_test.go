@@ -26,16 +26,19 @@ type world struct {
 	heads    int
 	policies int
 	kind     bool // the world fails nothing any more
+	valid    bool // the work breaks no rule
 	// measures that were asked for, and settled.
 	measures int
 	settled  map[string]int
 	// patches on the desk, and when each task was said to be done.
 	patches   int
 	completed map[string]time.Time
+	// done are the tasks that were done at some time.
+	done map[string]bool
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, now: epoch, completed: map[string]time.Time{}, settled: map[string]int{}}
+	w := &world{t: t, now: epoch, completed: map[string]time.Time{}, settled: map[string]int{}, done: map[string]bool{}}
 	w.orders.Mode = rapid.SampledFrom([]string{policy.ModeInteractive, policy.ModeDeterministic}).Draw(t, "mode")
 	w.orders.NextMode = w.orders.Mode
 	w.orders.Delivery = protocol.Delivery{Push: rapid.Bool().Draw(t, "push"), RequireApproval: rapid.Bool().Draw(t, "approval")}
@@ -45,13 +48,26 @@ func newWorld(t *rapid.T) *world {
 	w.state.Rules = supervise.Rules{Interval: 30 * time.Second, MinInterval: 5 * time.Second, MaxChanges: 50, MaxFailures: 3}
 	w.state.Checkpoints.Last = epoch
 	w.state.Delivery.Head = "base"
-	w.apply(supervise.Ordered{Orders: w.orders})
+	w.apply(w.ordered())
 	return w
 }
 
 // apply an event, and then what is on the desk, as the watchdog does.
 func (w *world) apply(e supervise.Event) {
 	w.state = w.state.Apply(e, w.now)
+	begun := 0
+	for _, t := range w.state.Tasks {
+		if t.Phase == supervise.Done {
+			w.done[t.Name] = true
+		} else if w.done[t.Name] {
+			w.t.Fatalf("task %q was done, and is %s", t.Name, t.Phase)
+		} else if t.Begun {
+			begun++
+		}
+	}
+	if begun > 1 {
+		w.t.Fatalf("%d tasks are begun: %+v", begun, w.state.Tasks)
+	}
 	if !w.state.TakesPatches() {
 		w.patches = 0
 	}
@@ -106,13 +122,24 @@ func (w *world) check(a supervise.Action) {
 			w.t.Fatalf("waits until %v, which is not after %v", a.Until, w.now)
 		}
 	case supervise.Start:
-		if s.NextMode != s.Mode && s.Tasks[a.Task].Continues == "" { // an agent that goes on with its task does so in the mode of its pod
+		t, _ := s.Task(a.Task)
+		if t.Phase != supervise.Pending || t.Dropped || !t.Listed {
+			w.t.Fatalf("starts %+v", t)
+		}
+		for _, before := range w.orders.Tasks { // what is not begun follows the order of the list
+			if have, _ := s.Task(before.Name); before.Name == a.Task {
+				break
+			} else if have.Phase != supervise.Done && !t.Begun {
+				w.t.Fatalf("skips %q for %q", before.Name, a.Task)
+			}
+		}
+		if s.NextMode != s.Mode && t.Continues == "" { // an agent that goes on with its task does so in the mode of its pod
 			w.t.Fatalf("starts an agent in mode %s, and %s is wanted", s.Mode, s.NextMode)
 		}
 		if s.Agent.Leftovers || !s.Agent.Connected || s.Checkpoints.Breaker || s.End != supervise.GoOn {
 			w.t.Fatalf("starts an agent in %+v", s)
 		}
-		if t := s.Tasks[a.Task]; t.Restart != "" && !t.Back {
+		if t.Restart != "" && !t.Back {
 			w.t.Fatalf("starts an agent anew, and the workspace has not gone back: %+v", t)
 		}
 	case supervise.Rollback:
@@ -138,8 +165,12 @@ func (w *world) check(a supervise.Action) {
 		if a.Closes && s.Agent.Leftovers {
 			w.t.Fatalf("closes a task while processes of the agent may live")
 		}
-		if a.Closes && s.Tasks[a.Task].Continues != "" {
+		if t, _ := s.Task(a.Task); a.Closes && t.Continues != "" {
 			w.t.Fatalf("closes a task whose agent goes on")
+		}
+	case supervise.Drop:
+		if t, _ := s.Task(a.Task); !t.Dropped || !t.Captured || s.Agent.Running || s.Agent.Leftovers {
+			w.t.Fatalf("drops %+v while the agent is %+v", t, s.Agent)
 		}
 	case supervise.Patch:
 		if !s.TakesPatches() || s.Patches == 0 || s.Checkpoints.Breaker {
@@ -190,6 +221,9 @@ func (w *world) answer() {
 		}[a.Kind])
 	case supervise.Release:
 		w.apply(supervise.Released{})
+	case supervise.Drop:
+		delete(w.completed, a.Task)
+		w.apply(supervise.Dropped{Task: a.Task})
 	case supervise.Rollback:
 		if fails && rapid.Bool().Draw(w.t, "missed") {
 			w.apply(supervise.Missed{Action: a, Fault: fault})
@@ -223,7 +257,7 @@ func (w *world) answer() {
 func (w *world) taken(a supervise.Action) {
 	e := supervise.Taken{Action: a, Settled: w.kind || rapid.Bool().Draw(w.t, "settled"), TreeVerdict: protocol.Valid,
 		Head: w.state.Delivery.Head, Changed: w.state.Delivery.Changed}
-	if rapid.Bool().Draw(w.t, "invalid") {
+	if !w.valid && rapid.Bool().Draw(w.t, "invalid") {
 		e.TreeVerdict, e.Objection = protocol.Invalid, "it is forbidden"
 	}
 	if e.Settled && e.TreeVerdict == protocol.Valid {
@@ -231,8 +265,8 @@ func (w *world) taken(a supervise.Action) {
 		e.Head, e.Changed = "c"+string(rune('a'+w.heads%26)), true
 	}
 	var end supervise.Ending
-	if a.Task >= 0 {
-		end = w.state.Ending(a.Task)
+	if t, ok := w.state.Task(a.Task); ok {
+		end = w.state.Ending(t)
 	}
 	e.Completes = a.Closes && e.Settled && supervise.Completes(end, e.TreeVerdict, "")
 	w.apply(e)
@@ -241,7 +275,7 @@ func (w *world) taken(a supervise.Action) {
 // disturb lets something happen from outside.
 func (w *world) disturb() {
 	switch rapid.SampledFrom([]string{"connected", "disconnected", "changed", "exited", "request", "reset", "policy", "approve",
-		"suspend", "stop", "terminate", "slipped", "patch", "complete", "mode", "steered", "release", "time"}).Draw(w.t, "event") {
+		"suspend", "stop", "terminate", "slipped", "patch", "complete", "mode", "steered", "release", "list", "time"}).Draw(w.t, "event") {
 	case "connected":
 		if !w.state.Agent.Connected {
 			w.apply(supervise.Connected{Running: w.state.Agent.Running, Frozen: w.state.Agent.Running, Leftovers: w.state.Agent.Leftovers})
@@ -277,6 +311,8 @@ func (w *world) disturb() {
 		if rapid.IntRange(0, 5).Draw(w.t, "really") == 0 {
 			w.apply(supervise.Terminated{})
 		}
+	case "list":
+		w.list()
 	case "patch":
 		w.patches++
 	case "complete":
@@ -289,8 +325,22 @@ func (w *world) disturb() {
 		w.now = w.now.Add(time.Duration(rapid.IntRange(0, 60).Draw(w.t, "seconds")) * time.Second)
 		return
 	}
-	w.apply(supervise.Ordered{Orders: w.orders})
+	w.apply(w.ordered())
 	w.orders.Requests = nil
+}
+
+// list orders other tasks, or the same in another order.
+func (w *world) list() {
+	names := rapid.Permutation([]string{"form", "save", "check", "mail"}).Draw(w.t, "tasks")
+	w.orders.Tasks = nil
+	for _, name := range names[:rapid.IntRange(1, len(names)).Draw(w.t, "listed")] {
+		w.orders.Tasks = append(w.orders.Tasks, protocol.Task{Name: name})
+	}
+}
+
+// ordered is the event of the orders as they are.
+func (w *world) ordered() supervise.Ordered {
+	return supervise.Ordered{Orders: w.orders, Done: func(name string) bool { return w.done[name] }}
 }
 
 // steer asks for a measure.
@@ -328,7 +378,7 @@ func TestNextKeepsItsPromises(t *testing.T) {
 		w.kind = true
 		w.apply(supervise.Connected{Leftovers: true})
 		w.orders.Stop = true
-		w.apply(supervise.Ordered{Orders: w.orders})
+		w.apply(w.ordered())
 		for range 50 {
 			if w.state.Over() {
 				for id, times := range w.settled {
@@ -373,6 +423,46 @@ func TestNextDelivers(t *testing.T) {
 				w.apply(supervise.Changed{Paths: 60})
 			default:
 				w.step()
+			}
+		}
+		t.Fatalf("never ends: %+v", w.state)
+	})
+}
+
+// However often the list of tasks changes while they are worked on, at the end every task of the list is done, each of them once, and nothing of
+// another task is left.
+func TestAnEditedListConverges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		w.orders.Mode, w.orders.NextMode, w.kind, w.valid = policy.ModeInteractive, policy.ModeInteractive, true, true
+		w.apply(w.ordered())
+		w.apply(supervise.Connected{})
+		edits := rapid.IntRange(1, 6).Draw(t, "edits")
+		for range 400 {
+			switch {
+			case w.state.Over():
+				for _, task := range w.orders.Tasks {
+					if !w.done[task.Name] {
+						t.Fatalf("ended with %+v, and %q is not done", w.state.Final, task.Name)
+					}
+				}
+				if w.state.Current() >= 0 {
+					t.Fatalf("ended with %+v and %+v", w.state.Final, w.state.Tasks)
+				}
+				return
+			case edits > 0 && w.state.Current() >= 0 && rapid.IntRange(0, 3).Draw(t, "edit") == 0:
+				edits--
+				w.list()
+				w.apply(w.ordered())
+			case w.state.Doing != supervise.Wait:
+				w.answer()
+			case w.state.Agent.Running && rapid.Bool().Draw(t, "exits"):
+				w.apply(supervise.AgentExited{})
+			default:
+				before := w.state.Agent.Running
+				if a := w.step(); a.Kind == supervise.Kill && before { // the agent exits because of it
+					w.apply(supervise.AgentExited{Code: 143})
+				}
 			}
 		}
 		t.Fatalf("never ends: %+v", w.state)

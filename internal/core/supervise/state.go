@@ -6,6 +6,7 @@
 package supervise
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -54,6 +55,13 @@ const (
 type Task struct {
 	Name  string
 	Phase Phase
+	// Begun: the watchdog has started its agent in this attempt, or is about to. At most one task is begun and not done.
+	Begun bool
+	// Listed: the orders list it. Dropped: they did not list it at some time since it was begun, so its agent ends, and a task that is listed again
+	// begins again after that.
+	Listed, Dropped bool
+	// Captured: a checkpoint was taken after its agent had ended.
+	Captured bool
 	// ExitCode of the agent, once it exited.
 	ExitCode int
 	// Corrections is how often it was started again because its work was not valid, and Correction what it is told the next
@@ -204,14 +212,40 @@ type State struct {
 // Over says that the attempt has ended.
 func (s State) Over() bool { return s.Final != nil || s.Left }
 
-// Current is the index of the first task that is not done, or -1.
+// Current is the index of the task that is begun and not done or, if there is none, of the first one that is not done; -1 if all are.
 func (s State) Current() int {
+	next := -1
 	for i, t := range s.Tasks {
-		if t.Phase != Done {
+		switch {
+		case t.Phase == Done:
+		case t.Begun:
 			return i
+		case next < 0:
+			next = i
 		}
 	}
-	return -1
+	return next
+}
+
+// current is the name of the task with the index Current; empty if all tasks are done.
+func (s State) current() string {
+	if i := s.Current(); i >= 0 {
+		return s.Tasks[i].Name
+	}
+	return ""
+}
+
+// Task is the task with a name, and whether there is one.
+func (s State) Task(name string) (Task, bool) {
+	if i := s.index(name); i >= 0 {
+		return s.Tasks[i], true
+	}
+	return Task{}, false
+}
+
+// index of the task with a name, or -1.
+func (s State) index(name string) int {
+	return slices.IndexFunc(s.Tasks, func(t Task) bool { return t.Name == name })
 }
 
 // errands says that requests wait for a sealed attempt. One that is to be deleted is not kept for them.
@@ -230,10 +264,12 @@ func (s State) untouched() bool {
 	return !started && !s.Agent.Leftovers && s.Checkpoints.Changed == 0
 }
 
-// closing is the trigger of the checkpoint that closes task i.
+// closing is the trigger of the checkpoint that closes task i: Final if no other task is left.
 func (s State) closing(i int) string {
-	if i == len(s.Tasks)-1 {
-		return protocol.TriggerFinal
+	for k, t := range s.Tasks {
+		if k != i && t.Phase != Done {
+			return protocol.TriggerTask
+		}
 	}
-	return protocol.TriggerTask
+	return protocol.TriggerFinal
 }

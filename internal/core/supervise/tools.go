@@ -43,10 +43,11 @@ func (e Laid) apply(s *State, _ time.Time) {
 	s.Delivery.move(e.Head, e.Changed)
 }
 
-// AtWork is the name of the task whose agent runs or is being started; empty for none.
+// AtWork is the name of the task whose agent runs or is being started; empty for none, and for an agent that is to be ended because its task
+// was dropped.
 func (s State) AtWork() string {
 	i := s.Current()
-	if i >= 0 && (s.Tasks[i].Phase == Running || s.Tasks[i].Phase == Pending && s.Doing == Start) {
+	if i >= 0 && !s.Tasks[i].Dropped && (s.Tasks[i].Phase == Running || s.Tasks[i].Phase == Pending && s.Doing == Start) {
 		return s.Tasks[i].Name
 	}
 	return ""
@@ -113,7 +114,7 @@ func Completes(e Ending, v protocol.Verdict, enforcement policy.Enforcement) boo
 	return e.orderly() && (v == protocol.Valid || enforcement == policy.Audit)
 }
 
-// Ending of the task with the index.
-func (s State) Ending(i int) Ending {
-	return Ending{Mode: s.Mode, ExitCode: s.Tasks[i].ExitCode, Completed: !s.Tasks[i].Completed.IsZero(), Rejected: s.Tasks[i].Rejected != ""}
+// Ending of a task.
+func (s State) Ending(t Task) Ending {
+	return Ending{Mode: s.Mode, ExitCode: t.ExitCode, Completed: !t.Completed.IsZero(), Rejected: t.Rejected != ""}
 }

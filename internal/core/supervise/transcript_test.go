@@ -168,14 +168,16 @@ func (p *player) describe(a supervise.Action) string {
 	words := []string{string(a.Kind)}
 	switch a.Kind {
 	case supervise.Start:
-		words = append(words, p.state.Tasks[a.Task].Name)
-		if text := p.state.Tasks[a.Task].Correction; text != "" {
-			words = append(words, "corrected:", text)
+		words = append(words, a.Task)
+		if t, _ := p.state.Task(a.Task); t.Correction != "" {
+			words = append(words, "corrected:", t.Correction)
 		}
+	case supervise.Drop:
+		words = append(words, a.Task)
 	case supervise.Checkpoint:
 		words = append(words, a.Trigger)
 		if a.Closes {
-			words = append(words, "closes", p.state.Tasks[a.Task].Name)
+			words = append(words, "closes", a.Task)
 		}
 		if a.Hold {
 			words = append(words, "held still")
@@ -264,6 +266,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Undelivered{Fault: protocol.Fault{Reason: protocol.ReasonRepositoryUnreachable, Message: arg}}
 	case "tools":
 		return p.tools(args)
+	case "dropped":
+		return supervise.Dropped{Task: p.last.Task}
 	case "laid":
 		return supervise.Laid{Head: args[0], Changed: true}
 	case "finished":
@@ -281,7 +285,8 @@ func (p *player) taken(verdict string, rest []string) supervise.Event {
 		Head: p.state.Delivery.Head, Changed: p.state.Delivery.Changed}
 	var end supervise.Ending
 	if p.last.Closes {
-		end = p.state.Ending(p.last.Task)
+		t, _ := p.state.Task(p.last.Task)
+		end = p.state.Ending(t)
 	}
 	switch verdict {
 	case "unsettled":
@@ -337,6 +342,11 @@ func (p *player) ordered(args []string) supervise.Event {
 		switch key {
 		case "suspend":
 			p.orders.Suspend = true
+		case "tasks":
+			p.orders.Tasks = nil
+			for name := range strings.SplitSeq(value, ",") {
+				p.orders.Tasks = append(p.orders.Tasks, protocol.Task{Name: name})
+			}
 		case "mode":
 			p.orders.Mode, p.orders.NextMode = value, value
 		case "next":

@@ -13,6 +13,8 @@ import (
 var (
 	// ErrCorrupt: something on the trusted volume is not what was written there.
 	ErrCorrupt = errors.New("the trusted volume is damaged")
+	// ErrLater: a later version of Tidewaiter has written to the trusted volume, so this version must leave it as it is.
+	ErrLater = errors.New("this version cannot continue the journal on the trusted volume")
 	// ErrFenced: a newer attempt owns the trusted volume. This one must not change anything any more.
 	ErrFenced = errors.New("a newer attempt owns the trusted volume")
 	// ErrNoJournal: there is nothing to read.

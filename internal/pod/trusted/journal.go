@@ -41,7 +41,7 @@ type Journal struct {
 }
 
 // OpenJournal reads the journal, and cuts off a last line that a crash has torn. Above so many bytes its records are put
-// into a segment. The error is ErrCorrupt where a line is not what was written.
+// into a segment. The error is ErrCorrupt if a line is not what was written, and ErrLater if a later version has written it.
 func OpenJournal(d Dir, foldAbove int64, now func() time.Time) (*Journal, error) {
 	path := d.journal()
 	data, err := os.ReadFile(path)
@@ -49,6 +49,9 @@ func OpenJournal(d Dir, foldAbove int64, now func() time.Time) (*Journal, error)
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
 	records, whole, err := journal.Decode(data)
+	if corrupt, is := errors.AsType[*journal.CorruptError](err); is && corrupt.Later {
+		return nil, fmt.Errorf("%w: %w", ErrLater, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}

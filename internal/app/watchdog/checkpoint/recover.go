@@ -60,14 +60,11 @@ func (s *Service) catchUp(ctx context.Context, o Occasion) error {
 func (s *Service) KeepRemains(ctx context.Context, orders protocol.Orders) error {
 	state := s.Journal.State()
 	o := Occasion{Trigger: protocol.TriggerFinal, Terms: TermsOf(orders), Orders: orders, Doubt: doubtful}
-	for _, t := range orders.Tasks {
-		if task, begun := state.Tasks[t.Name]; begun && !task.Done {
-			o.Task, o.Terms.Policy, o.Terms.Plan = t.Name, task.Policy, task.Plan
-		}
-	}
-	if o.Task == "" {
+	name, task := state.Unfinished()
+	if name == "" {
 		return nil
 	}
+	o.Task, o.Terms.Policy, o.Terms.Plan = name, task.Policy, task.Plan
 	j, err := s.lookOnce(ctx, o, false)
 	if err != nil {
 		return err

@@ -55,6 +55,8 @@ func Of(err error, other string) protocol.Fault {
 		reason = protocol.ReasonVolumeFull
 	case errors.Is(err, git.ErrCorrupt), errors.Is(err, git.ErrNoObject), errors.Is(err, trusted.ErrCorrupt), errors.Is(err, spool.ErrCorrupt):
 		reason = protocol.ReasonVolumeCorrupt
+	case errors.Is(err, trusted.ErrLater):
+		reason = protocol.ReasonVolumeVersionUnsupported
 	case errors.Is(err, trusted.ErrFenced):
 		reason = protocol.ReasonVolumeFenced
 	}

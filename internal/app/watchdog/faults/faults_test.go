@@ -26,7 +26,7 @@ func TestOf(t *testing.T) {
 		git.ErrObjectFormat: protocol.ReasonObjectFormatUnsupported, git.ErrDamaged: protocol.ReasonRepositoryDamaged, git.ErrEgressDenied: protocol.ReasonEgressDenied,
 		git.ErrRejected: protocol.ReasonPushRejected, git.ErrConflict: protocol.ReasonPushConflict,
 		git.ErrNotTaken: protocol.ReasonPushFailed, git.ErrFull: protocol.ReasonVolumeFull, syscall.ENOSPC: protocol.ReasonVolumeFull,
-		git.ErrCorrupt: protocol.ReasonVolumeCorrupt, trusted.ErrCorrupt: protocol.ReasonVolumeCorrupt, spool.ErrCorrupt: protocol.ReasonVolumeCorrupt,
+		git.ErrCorrupt: protocol.ReasonVolumeCorrupt, trusted.ErrCorrupt: protocol.ReasonVolumeCorrupt, trusted.ErrLater: protocol.ReasonVolumeVersionUnsupported, spool.ErrCorrupt: protocol.ReasonVolumeCorrupt,
 		git.ErrNoObject:   protocol.ReasonVolumeCorrupt,
 		trusted.ErrFenced: protocol.ReasonVolumeFenced, errors.New("something else"): "Other",
 	} {

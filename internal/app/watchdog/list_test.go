@@ -1,0 +1,116 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// newListed is a world whose first task never ends by itself; each task writes a file with its name.
+func newListed(t *testing.T, tasks ...string) *world {
+	t.Helper()
+	w := newWorld(t, "", seldom)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `echo $TIDEWAITER_TASK > web/$TIDEWAITER_TASK.html; [ $TIDEWAITER_TASK != form ] || { ` + w.waitFor("never") + `}`
+	})
+	w.list(tasks...)
+	return w
+}
+
+// list orders the tasks with these names.
+func (w *world) list(names ...string) {
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Tasks = nil
+		for _, name := range names {
+			o.Tasks = append(o.Tasks, protocol.Task{Name: name})
+		}
+	})
+}
+
+// atWork waits until the agent has written the file of a task.
+func (w *world) atWork(task string) {
+	w.t.Helper()
+	w.eventually(task+" is worked on", func() bool {
+		data, err := os.ReadFile(filepath.Join(w.paths.Workspace, "web", task+".html"))
+		return err == nil && string(data) == task+"\n"
+	})
+}
+
+// TestADroppedTaskEndsInOrder: a task that the orders do not list any more while its agent works on it ends after a checkpoint, and what follows is
+// what the orders list, in their order.
+func TestADroppedTaskEndsInOrder(t *testing.T) {
+	t.Parallel()
+	w := newListed(t, "form", "save")
+	p := w.start(1, nil)
+	w.atWork("form")
+	w.list("mail", "save")
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	for _, task := range []string{"form", "mail", "save"} { // what was written before the task was dropped breaks no rule
+		if got := w.delivered("web/" + task + ".html"); got != task {
+			t.Errorf("%s is delivered as %q", task, got)
+		}
+	}
+	w.wantVerdicts("Task Valid Promoted", "Task Valid Promoted", "Final Valid Promoted")
+	w.wantEveryCheckpointOnce()
+}
+
+// TestACrashWhileATaskIsDropped: whatever step the watchdog ends after, the task is dropped once and the list is worked off.
+func TestACrashWhileATaskIsDropped(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"agent exited", "captured", "intent journaled", "done journaled", "task dropped", "task begun"} {
+		for _, again := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, listed again: %v", step, again), func(t *testing.T) {
+				t.Parallel()
+				w := newListed(t, "form", "save")
+				at := 1
+				if step == "task begun" {
+					at = 2
+				}
+				p := w.start(1, pullAt(step, at))
+				w.atWork("form")
+				w.list("save")
+				if err := p.wait(); !errors.Is(err, errPulled) {
+					t.Fatalf("the watchdog ended with %v", err)
+				}
+				if again {
+					w.intake.Order(func(o *protocol.Orders) {
+						o.Agent.Command[2] = `echo $TIDEWAITER_TASK > web/again.html`
+						o.Tasks = append(o.Tasks, protocol.Task{Name: "form"})
+					})
+				}
+				p.resume(false)
+				wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+				if again && w.delivered("web/again.html") != "form" {
+					t.Errorf("the task that was listed again has written %q", w.delivered("web/again.html"))
+				}
+				w.wantEveryCheckpointOnce()
+			})
+		}
+	}
+}
+
+// TestRemainsOfATaskThatIsNotListedAnyMore: what an agent wrote before its pod was lost is kept, although its task was taken off the list meanwhile.
+func TestRemainsOfATaskThatIsNotListedAnyMore(t *testing.T) {
+	t.Parallel()
+	w := newListed(t, "form", "save")
+	p := w.start(1, pullAt("captured", 1))
+	w.atWork("form")
+	p.kill()
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	w.list("save")
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if chain := w.trusted("rev-list", "--objects", protocol.RefChain); !strings.Contains(chain, "web/form.html") {
+		t.Errorf("the chain does not have what the agent wrote (%q)", w.verdicts())
+	}
+	w.wantEveryCheckpointOnce()
+}
