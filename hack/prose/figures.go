@@ -26,10 +26,10 @@ var (
 		`read|run|said|seen|sent|set|shown|shut|spent|split|stopped|stuck|sworn|taken|taught|told|thrown|understood|withdrawn|won|worn|written)\b`)
 )
 
-func measure(texts []string) figures {
+func measure(all []passage) figures {
 	var f figures
-	for _, text := range texts {
-		for _, s := range sentences(text) {
+	for _, p := range all {
+		for _, s := range sentences(p.text) {
 			f.sentences++
 			if you.MatchString(s) {
 				f.you++

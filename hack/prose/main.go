@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command prose measures the English of the documentation, of the API's field descriptions and of messages, and prints where one of rules.tsv applies.
+// Command prose measures the English of the documentation, of the API's field descriptions, of messages and of comments, and prints where one of rules.tsv applies.
 package main
 
 import (
@@ -33,7 +33,7 @@ func run(out io.Writer, root string, list bool) error {
 	}
 	fmt.Fprintf(out, "%-40s %9s %6s %8s %9s %5s\n", "", "SENTENCES", "YOU", "PASSIVE", ">25 WORDS", "HITS")
 	for _, s := range sources {
-		f := measure(s.texts)
+		f := measure(s.passages)
 		found := s.broken(rules)
 		fmt.Fprintf(out, "%-40s %9d %5d%% %7d%% %8d%% %5d\n", s.name, f.sentences, f.percent(f.you), f.percent(f.passive), f.percent(f.long), len(found))
 		if list && len(found) > 0 {

@@ -4,14 +4,19 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
 	"testing"
 )
 
 // allowed is how many places of a source still break a rule. It only gets smaller: correct a place, then its number here. A source that is not named has none.
-var allowed = map[string]int{}
+var allowed = map[string]int{
+	"comments of exported names": 915,
+}
 
-// TestSources: what people read keeps the rules. `go run ./hack/prose -list` says where a rule is broken, and what to write instead.
+// TestSources: the texts keep the rules, except for the sources that are only reported. `go run ./hack/prose -list` says where a rule is broken, and what to write instead.
 func TestSources(t *testing.T) {
 	rules, err := readRules("rules.tsv")
 	if err != nil {
@@ -24,6 +29,9 @@ func TestSources(t *testing.T) {
 	known := map[string]bool{}
 	for _, s := range sources {
 		known[s.name] = true
+		if s.reported {
+			continue
+		}
 		found := s.broken(rules)
 		switch n := allowed[s.name]; {
 		case len(found) > n:
@@ -71,7 +79,78 @@ func TestMeasure(t *testing.T) {
 	if !slices.Equal(texts, want) {
 		t.Errorf("%q, want %q", texts, want)
 	}
-	if got, want := measure(texts), (figures{sentences: 4, you: 1, passive: 1}); got != want {
+	if got, want := measure(passages("", texts)), (figures{sentences: 4, you: 1, passive: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestComments(t *testing.T) {
+	const file = `// Copyright of somebody.
+
+// Package p is shown.
+package p
+
+// A is shown.
+//
+//	code is not
+type A struct {
+	B, c int // B is shown
+	c    int // c is not
+	// D is shown.
+	D struct {
+		E int // E is shown
+		f int // f is not
+	}
+}
+
+// a is not shown.
+type a struct {
+	B int // B of a is not shown
+}
+
+// I is shown.
+type I interface {
+	M() // M is shown
+}
+
+// M of A is shown.
+// +marker is not
+func (*A) M() {
+	// in M
+}
+
+// M of a is not shown.
+func (a) M() {}
+
+// Names are shown.
+const (
+	one = 1 // one is not
+	Two = 2 // Two is shown
+)
+`
+	parsed, err := parser.ParseFile(token.NewFileSet(), "p.go", file, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got goSources
+	got.add(parsed, func(*ast.CommentGroup) string { return "" })
+	texts := func(all []passage) (texts []string) {
+		for _, p := range all {
+			texts = append(texts, p.text)
+		}
+		return texts
+	}
+	want := []string{
+		"Package p is shown.", "A is shown.", "B is shown", "D is shown.", "E is shown", "I is shown.", "M is shown", "M of A is shown.", "Names are shown.", "Two is shown",
+	}
+	if got := texts(got.exported); !slices.Equal(got, want) {
+		t.Errorf("exported: %q, want %q", got, want)
+	}
+	want = []string{"c is not", "f is not", "a is not shown.", "B of a is not shown", "M of a is not shown.", "one is not"}
+	if got := texts(got.unexported); !slices.Equal(got, want) {
+		t.Errorf("unexported: %q, want %q", got, want)
+	}
+	if got := texts(got.inline); !slices.Equal(got, []string{"in M"}) {
+		t.Errorf("in functions: %q", got)
 	}
 }

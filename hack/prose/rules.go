@@ -49,10 +49,14 @@ func readRules(path string) ([]rule, error) {
 // broken are the places of a source that break a rule, with what to write instead.
 func (s source) broken(rules []rule) []string {
 	var found []string
-	for _, text := range s.texts {
+	for _, p := range s.passages {
 		for _, r := range rules {
-			for _, hit := range r.find(text) {
-				found = append(found, fmt.Sprintf("%s: %q: %s", r.name, hit, r.instead))
+			for _, hit := range r.find(p.text) {
+				line := fmt.Sprintf("%s: %q: %s", r.name, hit, r.instead)
+				if p.place != "" {
+					line = p.place + ": " + line
+				}
+				found = append(found, line)
 			}
 		}
 	}

@@ -14,13 +14,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// source is a page, or everything of one kind that is too short for a page. Each text is a paragraph, a cell of a table, a description or a message.
+// source is a page, or everything of one kind that is too short for a page.
 type source struct {
-	name  string
-	texts []string
+	name     string
+	passages []passage
+	// reported sources have figures and places in the output, but the test lets them break rules.
+	reported bool
 }
 
-// readSources reads all that users read: pages, descriptions of fields and messages. Decision records are history, and stay as they are.
+// passage is a paragraph, a cell of a table, a description, a message or a comment.
+type passage struct {
+	place string // file and line of a comment; empty for a text of a page
+	text  string
+}
+
+// readSources reads the texts in English: pages, descriptions of fields, messages and comments.
 func readSources(root string) ([]source, error) {
 	var all []source
 	for _, page := range []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"} {
@@ -31,24 +39,27 @@ func readSources(root string) ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, source{page, paragraphs(string(content))})
+		all = append(all, source{name: page, passages: passages("", paragraphs(string(content)))})
 	}
+	decisions := source{name: "decision records", reported: true}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" {
 			return err
-		case entry.IsDir() && entry.Name() == "adr":
-			return fs.SkipDir
-		case entry.IsDir() || filepath.Ext(path) != ".md":
-			return nil
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		name, err := filepath.Rel(root, path)
-		all = append(all, source{name, paragraphs(string(content))})
-		return err
+		if err != nil {
+			return err
+		}
+		if name = filepath.ToSlash(name); strings.HasPrefix(name, "docs/adr/") {
+			decisions.passages = append(decisions.passages, passages(name, paragraphs(string(content)))...)
+		} else {
+			all = append(all, source{name: name, passages: passages("", paragraphs(string(content)))})
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -58,7 +69,27 @@ func readSources(root string) ([]source, error) {
 		return nil, err
 	}
 	messages, err := os.ReadFile(filepath.Join(root, "internal/arch/testdata/messages.txt"))
-	return append(all, source{"descriptions of fields", fields}, source{"messages", messageTexts(string(messages))}), err
+	if err != nil {
+		return nil, err
+	}
+	comments, err := readComments(root)
+	return append(all,
+		source{name: "descriptions of fields", passages: passages("", fields)},
+		source{name: "messages", passages: passages("", messageTexts(string(messages)))},
+		source{name: "comments of exported names", passages: comments.exported},
+		source{name: "comments of unexported names", passages: comments.unexported, reported: true},
+		source{name: "comments in functions", passages: comments.inline, reported: true},
+		decisions,
+	), err
+}
+
+// passages are texts of one place.
+func passages(place string, texts []string) []passage {
+	all := make([]passage, len(texts))
+	for i, text := range texts {
+		all[i] = passage{place, text}
+	}
+	return all
 }
 
 var (
