@@ -4,28 +4,28 @@
 package protocol
 
 const (
-	// AllowancePath of the gateway says what a Feature has used of models, and what is left of its budgets. The watchdog of the
+	// AllowancePath is the gateway's path that says how much a Feature has used of its budgets for models, and how much is left. The watchdog of the
 	// Feature's pod asks, with the pod's token; the answer is an Allowance.
 	AllowancePath = "/v1/allowance"
-	// ParamWanted of such a question is what a call wants that was refused, as the refusal's WantedHeader had it.
+	// ParamWanted is the query parameter with the amount that a refused call needs, copied from the refusal's WantedHeader.
 	ParamWanted = "wanted"
-	// WantedHeader is in refusals of calls that a budget leaves too little for now.
+	// WantedHeader is a header of a refusal for budget: it says how much the call needs.
 	WantedHeader = "Tidewaiter-Wanted"
-	// DialectsHeader is in refusals of calls in a dialect that the backend of the policy does not speak: those that it speaks, with commas between. An agent that
-	// speaks every dialect goes on in one of them.
+	// DialectsHeader is a header of a refusal of a dialect that the policy's backend does not speak. It lists the dialects that the backend
+	// speaks, separated by commas. An agent that speaks every dialect continues in one of them.
 	DialectsHeader = "Tidewaiter-Dialects"
-	// RefusalReserved is the reason of a refused call which only calls under way leave too little for. It is no reason of a condition.
+	// RefusalReserved is the reason of a refusal when calls in progress have reserved what is left of the budget. Conditions do not use it.
 	RefusalReserved = "BudgetReserved"
 )
 
 // Allowance is what a Feature has used of models, and whether it may use more.
 type Allowance struct {
 	Usage Usage `json:"usage"`
-	// Exceeded names the budget that leaves too little for the call, and what to do; empty where none does.
+	// Exceeded names the budget that is too small for the call, and says what to do. It is empty if every budget is large enough.
 	Exceeded string `json:"exceeded,omitempty"`
-	// Reserved says that only calls under way leave too little for it: it may be made when they have ended.
+	// Reserved says that calls in progress have reserved what the call needs: the agent may make it when they end.
 	Reserved bool `json:"reserved,omitempty"`
-	// Warning names a budget of which most is used; empty where there is none.
+	// Warning names a budget of which most is used; empty if there is none.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -37,6 +37,6 @@ type Usage struct {
 	OutputTokens      int64 `json:"outputTokens"`
 	// Cost in the gateway's currency, as a decimal number.
 	Cost string `json:"cost"`
-	// Calls that have ended.
+	// Calls is the number of calls that ended.
 	Calls int64 `json:"calls"`
 }

@@ -7,19 +7,19 @@ import "time"
 
 const (
 	// ChangesPath of the gateway takes what a checkpoint has changed: the watchdog of the Feature's pod posts Changes, in gzip,
-	// with the pod's token. What the ledger has already it leaves as it is.
+	// with the pod's token. Entries that the ledger already has stay unchanged.
 	ChangesPath = "/v1/changes"
-	// CheckpointPath of the gateway's LedgerPort gives them back. Its parameters: feature (a UID) and checkpoint, or no
+	// CheckpointPath is the path of the gateway's LedgerPort that returns them. Its parameters: feature (a UID) and checkpoint, or no
 	// checkpoint for the newest.
 	CheckpointPath = "/v1/checkpoint"
-	// EventsPath of that port lists FileEvents. Its parameters: feature (a UID), after (the Sequence of an event) and limit.
+	// EventsPath is the path of that port that lists FileEvents. Its parameters: feature (a UID), after (the Sequence of an event) and limit.
 	EventsPath = "/v1/events"
 	// MaxEvents of one answer.
 	MaxEvents = 1000
 )
 
-// Bounds of Changes in bytes, but for MaxListed. The patch has what a person reads in an hour; with names as long as those of
-// usual repositories all files are listed.
+// Bounds of Changes in bytes, except MaxListed, a number of files. The patch holds about what a user reads in an hour. The list holds all
+// MaxListed files if their names are as long as names in common repositories.
 const (
 	MaxPatch  = 1 << 20
 	MaxListed = 20_000
@@ -36,8 +36,8 @@ const (
 	ChangeOmitted = "omitted"
 )
 
-// Changes are what a checkpoint has changed since the one before, without secrets. An agent chose what they say; they have no
-// character that a terminal acts on.
+// Changes are what a checkpoint has changed since the one before, without secrets. The agent chooses names and contents, so control
+// characters of terminals are removed.
 type Changes struct {
 	// Checkpoint is its number, Previous that of the one before; 0 stands for the base.
 	Checkpoint int64 `json:"checkpoint"`
@@ -58,16 +58,16 @@ type Changes struct {
 
 // FileChange is what happened to one file.
 type FileChange struct {
-	// Type is a Change.
+	// Type is one of the kinds of FileChange.
 	Type string `json:"type"`
-	// Path as it is where it is text that can be seen, else quoted as in Go.
+	// Path is the path as it is if all of it is printable text, and quoted as in Go otherwise.
 	Path string `json:"path"`
 	// Size in bytes after the change, and Mode as Git has it; zero where the file is gone.
 	Size int64  `json:"size"`
 	Mode uint32 `json:"mode,omitempty"`
 }
 
-// FileEvents are those of a Feature, in order.
+// FileEvents are the file events of one Feature, sorted by Sequence.
 type FileEvents struct {
 	Events []FileEvent `json:"events"`
 }
@@ -79,7 +79,7 @@ type FileEvent struct {
 	// Time is when the Checkpoint was captured.
 	Time       time.Time `json:"time"`
 	Checkpoint int64     `json:"checkpoint"`
-	// Type is a Change. Of one that is ChangeOmitted there is no path, and Count is how many files it stands for.
+	// Type is one of the kinds of FileChange. An event of type ChangeOmitted has no path, and Count is the number of files that it represents.
 	Type  string `json:"type"`
 	Path  string `json:"path,omitempty"`
 	Size  int64  `json:"size"`

@@ -8,39 +8,40 @@ import "time"
 // MaxAnomalies of a report: one of each type.
 const MaxAnomalies = 8
 
-// Conversation is how an agent's conversation with its models goes, as its watchdog sees it.
+// Conversation is the watchdog's view of an agent's conversation with its models.
 type Conversation struct {
 	// Turn of the conversation about the task, from 1.
 	Turn int64 `json:"turn"`
 	// Anomalies that are not over, the most urgent first.
 	Anomalies []Anomaly `json:"anomalies,omitempty"`
-	// Pace is how far the work has fallen off its plan; empty for not at all. Health is what the watchdog makes of all of it.
+	// Pace says how far the work is from its plan; it is empty if the work follows the plan. Health is the watchdog's summary of the conversation.
 	Pace   string `json:"pace,omitempty"`
 	Health string `json:"health,omitempty"`
-	// Tool that was called last, and Iterations of the same call in a row.
+	// Tool is the last tool that the agent called, and Iterations the number of consecutive calls that equal it.
 	Tool       string `json:"tool,omitempty"`
 	Iterations int64  `json:"iterations,omitempty"`
-	// Step is what that call was about: the file that it read or changed, where tools say so.
+	// Step is what that call was about: the file that it read or changed, if the tool names it.
 	Step string `json:"step,omitempty"`
-	// Awaits is the background command that the agent waits for since its model has answered; empty where it does not.
+	// Awaits is the background command that the agent waits for after its model answered; empty if it waits for none.
 	Awaits string `json:"awaits,omitempty"`
-	// FilesRead are different files that tools have read.
+	// FilesRead is the number of different files that tools read.
 	FilesRead int64 `json:"filesRead,omitempty"`
-	// TurnsSinceProgress, and ContextTurns that fit into what is left of the model's window.
+	// TurnsSinceProgress is the number of turns since the last progress. ContextTurns is an estimate of the turns that still fit into the
+	// model's context window.
 	TurnsSinceProgress int64 `json:"turnsSinceProgress,omitempty"`
 	ContextTurns       int64 `json:"contextTurns,omitempty"`
-	// Model that answered last, and how many tokens of its Window are used; Window is 0 where nobody knows it.
+	// Model is the model that answered last, and ContextTokens the number of tokens in use of its context Window. Window is 0 if it is unknown.
 	Model         string `json:"model,omitempty"`
 	ContextTokens int64  `json:"contextTokens,omitempty"`
 	Window        int64  `json:"window,omitempty"`
-	// ToolFailures of this task, and those in a row at its end.
+	// ToolFailures is the number of failed tool calls in this task, and ToolFailuresInARow the number of the latest ones without a success between.
 	ToolFailures       int64 `json:"toolFailures,omitempty"`
 	ToolFailuresInARow int64 `json:"toolFailuresInARow,omitempty"`
-	// FixedInTime are the broken rules that the agent was to be warned of, and that were fixed before a checkpoint saw them, since the Feature began.
+	// FixedInTime counts the violations since the Feature began that the agent fixed before a checkpoint found them.
 	FixedInTime int64 `json:"fixedInTime,omitempty"`
 }
 
-// Levels of health, and of how far the work has fallen off its plan.
+// Levels of Health and of Pace.
 const (
 	HealthNominal  = "Nominal"
 	HealthDegraded = "Degraded"
@@ -56,14 +57,14 @@ const (
 type Anomaly struct {
 	// Type is the condition that it sets.
 	Type string `json:"type"`
-	// Turn that it was seen in first, and Since when.
+	// Turn is the turn in which the watchdog first saw it, and Since the time.
 	Turn  int64     `json:"turn"`
 	Since time.Time `json:"since"`
-	// Message has the evidence, and what was done about it.
+	// Message has the evidence, and says what the watchdog did about it.
 	Message string `json:"message"`
-	// Cause is CauseProvider; empty where it is the agent itself.
+	// Cause is CauseProvider, or empty if the agent itself is the cause.
 	Cause string `json:"cause,omitempty"`
 }
 
-// CauseProvider of an anomaly: the agent's calls of models are answered with errors that are not its own.
+// CauseProvider says that an anomaly is not the agent's fault: its model calls fail with errors of the provider.
 const CauseProvider = "Provider"

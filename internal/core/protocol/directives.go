@@ -3,19 +3,19 @@
 
 package protocol
 
-// Directive is something that an agent is told by somebody else than its prompt.
+// Directive is an instruction to a running agent that does not come from its prompt.
 type Directive struct {
 	ID string `json:"id"`
 	// Source is one of the sources of directives.
 	Source string `json:"source"`
-	// Type and Priority are those of the API; empty is Functional and Normal.
+	// Type and Priority have the API's values; empty means Functional and Normal.
 	Type     string `json:"type,omitempty"`
 	Priority string `json:"priority,omitempty"`
-	// Description of what must be addressed, the Rationale for it, and the Files that it is about.
+	// Description says what the agent must address, Rationale why, and Files lists the files concerned.
 	Description string   `json:"description"`
 	Rationale   string   `json:"rationale,omitempty"`
 	Files       []string `json:"files,omitempty"`
-	// Inform: the agent is told, and no word of it is asked for.
+	// Inform delivers the directive without asking the agent for a reply.
 	Inform bool `json:"inform,omitempty"`
 }
 
@@ -35,19 +35,19 @@ const (
 
 // States of a directive.
 const (
-	// DirectivePending: the agent has not been told.
+	// DirectivePending: the agent has not received it.
 	DirectivePending = "Pending"
-	// DirectiveActive: it was told, and has not said that the directive is addressed.
+	// DirectiveActive: the agent received it, and has not said that it is addressed.
 	DirectiveActive = "Active"
-	// DirectiveAddressed: the agent says so, or a person has taken the directive back.
+	// DirectiveAddressed: the agent says so, or a user has withdrawn the directive.
 	DirectiveAddressed = "Addressed"
-	// DirectiveEscalated: the agent says that it cannot be done.
+	// DirectiveEscalated: the agent says that it cannot address it.
 	DirectiveEscalated = "Escalated"
-	// DirectiveDropped: the agent is not told any more, because it is too old, or was taken back before it was told.
+	// DirectiveDropped: the watchdog no longer gives it to the agent, because it is too old or was withdrawn before the agent received it.
 	DirectiveDropped = "Dropped"
 )
 
-// Bounds of what is reported of directives.
+// Bounds of the directives in a report.
 const (
 	// MaxDirectives in a report: as many as can be given at a time, and some that are over.
 	MaxDirectives = 192
@@ -55,13 +55,13 @@ const (
 	MaxDirectiveID = 128
 )
 
-// DirectiveStatus says how far a directive is.
+// DirectiveStatus is the state of a directive.
 type DirectiveStatus struct {
 	ID     string `json:"id" redact:"key"`
 	Source string `json:"source,omitempty"`
 	State  string `json:"state"`
-	// Age in tasks that were finished since it came.
+	// Age is the number of tasks that finished since the directive arrived.
 	Age int `json:"age,omitempty"`
-	// Message for people.
+	// Message for users.
 	Message string `json:"message,omitempty"`
 }

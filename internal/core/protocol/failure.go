@@ -3,7 +3,7 @@
 
 package protocol
 
-// Classes of failed calls of models: who is to blame.
+// Classes of failed model calls: who caused the failure.
 const (
 	FailureProvider       = "Provider"
 	FailureInfrastructure = "Infrastructure"
@@ -20,14 +20,14 @@ func FailureClasses() []string {
 // MaxCause bounds Failure.Cause, in bytes.
 const MaxCause = 64
 
-// Failure says what the calls of models came to that an agent made last: all of them failed.
+// Failure describes the agent's latest model calls, all of which failed.
 type Failure struct {
-	// Class says who is to blame.
+	// Class says who caused it.
 	Class string `json:"class"`
-	// Cause is the reason of the gateway, of the watchdog, or the provider's status, in one word.
+	// Cause is the gateway's or the watchdog's reason, or the provider's status, in one word.
 	Cause string `json:"cause"`
-	// Status of the answer; 0 where there was none.
+	// Status is the HTTP status of the answer; 0 if there was none.
 	Status int `json:"status,omitempty"`
-	// Calls that failed since the last good answer.
+	// Calls is the number of calls that failed since the last good answer.
 	Calls int `json:"calls"`
 }

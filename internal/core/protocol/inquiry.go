@@ -5,16 +5,15 @@ package protocol
 
 import "time"
 
-// Inquiries are what people ask of a Feature's record. They reach a watchdog beside its orders, and are neither journaled
-// nor repeated: the one who asks waits for the answer, or asks again.
+// Inquiries are questions of users about a Feature's record. They reach a watchdog independently of its orders, and are neither journaled
+// nor repeated: the caller waits for the answer, or asks again.
 const (
 	// InquiryHeader of an answer to a poll for orders carries an Inquiry as JSON, whatever the status of the answer is.
 	InquiryHeader = "Tidewaiter-Inquiry"
-	// AskedQuery is the query parameter of a poll that names the last Inquiry that the watchdog was told of: it is not told
-	// again.
+	// AskedQuery is the query parameter of a poll that names the last Inquiry that the watchdog received: intake does not send it again.
 	AskedQuery = "asked"
 	// AnswersPath, followed by the id of an Inquiry, takes POST of the answer as a stream: an AnswerHead as a line of JSON,
-	// and then what was asked for. Only the replica that waits for the answer takes it; any other says 421 before it reads
+	// and then the content. Only the replica that waits for the answer takes it; any other says 421 before it reads
 	// the body, and the request goes out again on a new connection.
 	AnswersPath = "/v1/answers/"
 	// AnswerErrorTrailer says why an answer ends before it is complete.
@@ -26,17 +25,16 @@ const (
 )
 
 const (
-	// MaxAnswerBytes bounds an answer. What is cut is said.
+	// MaxAnswerBytes bounds an answer. The answer says if it is cut.
 	MaxAnswerBytes = 32 << 20
-	// MaxAnswerMessage bounds the message of an answer that is none.
+	// MaxAnswerMessage bounds the message of an answer without content.
 	MaxAnswerMessage = 4 << 10
 	// InquiryTime bounds an inquiry from the request to the end of the answer: kube-apiserver ends proxied requests after
 	// 60 seconds (--request-timeout), and we want to be the ones who say why.
 	InquiryTime = 50 * time.Second
 )
 
-// AnswerHead begins an answer. Code is the HTTP status that the answer has for the one who asked; where it is not 200,
-// Message says why and nothing follows.
+// AnswerHead begins an answer. Code is the HTTP status of the answer to the caller. If it is not 200, Message says why and nothing follows.
 type AnswerHead struct {
 	Code    int    `json:"code"`
 	Message string `json:"message,omitempty"`
@@ -56,11 +54,10 @@ const (
 type Inquiry struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
-	// To is the checkpoint that a diff is of; 0 is the newest. From is the one that it is compared with; 0 is the one before
-	// To.
+	// To is the checkpoint whose diff is wanted; 0 is the newest. From is the checkpoint to compare with; 0 is the one before To.
 	To   int64 `json:"to,omitempty"`
 	From int64 `json:"from,omitempty"`
-	// Base compares with the base instead.
+	// Base compares To with the base instead of From.
 	Base bool `json:"base,omitempty"`
 	// Patch asks for what `git apply` takes instead of what a terminal can show.
 	Patch bool `json:"patch,omitempty"`

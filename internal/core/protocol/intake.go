@@ -7,11 +7,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// HTTP interface of intake. Every request carries "Authorization: Bearer <projected token>"; the token's pod decides
-// which Feature it speaks for, nothing in the request does.
+// HTTP interface of intake. Every request carries "Authorization: Bearer <projected token>"; only the token's pod decides which Feature the
+// request is for.
 const (
 	// OrdersPath answers GET with the Orders as they are now. With "If-None-Match: <etag>" the answer waits until
-	// they differ, or for WaitQuery seconds at most, and is then 304.
+	// they differ, or for WaitQuery seconds at most, and has then status 304.
 	OrdersPath = "/v1/orders"
 	// ReportsPath takes POST of a ReportBatch and answers with a ReportAck.
 	ReportsPath = "/v1/reports"
@@ -20,11 +20,11 @@ const (
 	// VersionQuery is the query parameter with the version of Orders that the caller reads. Intake refuses a caller that reads another one
 	// than OrdersVersion, or does not say.
 	VersionQuery = "version"
-	// RevisionHeader says how new the sources of orders are, in the form of core/revision. Intake sends it with every
-	// answer, and a caller sends the newest that it has seen: a replica that is behind does not answer from its caches.
+	// RevisionHeader is the revision of the objects that orders are made from, in the form of core/revision. Intake sends it with every
+	// answer, and a caller sends the newest that it has seen: a replica whose caches are older does not answer from them.
 	RevisionHeader = "Tidewaiter-Revision"
-	// NextCheckpointHeader is the least number that a new checkpoint may have, as it was when the orders were sent. It
-	// is no part of the body: every checkpoint changes it, and orders that are otherwise the same need not be sent again.
+	// NextCheckpointHeader is the least number that a new checkpoint may have, as it was when the orders were sent. The body does not contain
+	// it: every checkpoint changes it, and intake does not send orders again if only this number differs.
 	NextCheckpointHeader = "Tidewaiter-Next-Checkpoint"
 	// MaxWaitSeconds bounds a long poll.
 	MaxWaitSeconds = 30
@@ -32,7 +32,7 @@ const (
 	MaxReportBytes = 1 << 20
 	// MaxOrdersBytes bounds the body of orders. A Feature has less than 1 MiB of them, and its policy the rest.
 	MaxOrdersBytes = 4 << 20
-	// MaxArgumentBytes bounds an argument or a NAME=value of the agent's process: Linux takes no longer one
+	// MaxArgumentBytes bounds an argument or a NAME=value of the agent's process: Linux refuses longer ones
 	// (MAX_ARG_STRLEN of include/uapi/linux/binfmts.h, without the zero at its end).
 	MaxArgumentBytes = 128<<10 - 1
 )
@@ -40,8 +40,8 @@ const (
 // OrdersVersion is the version of Orders. Pods pin their image, so that watchdog and manager may be of different versions.
 const OrdersVersion = 2
 
-// Orders is everything that a watchdog must know and do, as desired state: it is sent whole, so that a lost, repeated
-// or reordered answer does no harm.
+// Orders is everything that a watchdog must know and do, as desired state. Intake always sends all of it, so a lost, repeated or reordered
+// answer does no harm.
 type Orders struct {
 	Version int        `json:"version"`
 	Feature FeatureRef `json:"feature"`
@@ -51,33 +51,32 @@ type Orders struct {
 	Run        string     `json:"run"`
 	Repository Repository `json:"repository"`
 	Agent      Agent      `json:"agent"`
-	// Prompt of all tasks. It is here once: with a copy in each task, orders of one small Feature could have hundreds of
-	// megabytes.
+	// Prompt of all tasks. It is here once: with a copy in each task, orders of one small Feature could take hundreds of megabytes.
 	Prompt string `json:"prompt,omitempty"`
-	// Tasks in order.
+	// Tasks in the sequence in which they run.
 	Tasks []Task `json:"tasks"`
 	// Plan bounds the work.
 	Plan Plan `json:"plan"`
-	// Locks are the contracts whose lock this Feature holds now. Only under its lock may a contract's paths change: a
-	// watchdog that is not told of a lock does not have it.
+	// Locks are the contracts whose lock this Feature holds now. Only under its lock may a contract's paths change: a lock that is not in this
+	// list is not held.
 	Locks []string `json:"locks,omitempty"`
 	// Policy in effect; pinned by the watchdog at the start of each task.
 	Policy   policy.Effective `json:"policy"`
 	Delivery Delivery         `json:"delivery"`
-	// Mode that the attempt's pod is made for, in the policy's words: in Deterministic mode the agent cannot write to the
-	// workspace. NextMode is the one that the next task is to run in; where it is another, the attempt ends before it.
+	// Mode that the attempt's pod is made for, in the policy's words: in Deterministic mode the agent cannot write to the workspace. NextMode
+	// is the mode of the next task. If it differs from Mode, the attempt ends before that task.
 	Mode     string `json:"mode"`
 	NextMode string `json:"nextMode"`
-	// Answers to questions of the agent, all that were ever given.
+	// Answers are all answers to the agent's questions since the Feature began.
 	Answers []Answer `json:"answers,omitempty"`
-	// Directives of people and of other sources, all that are given now.
+	// Directives are all current directives of users and other sources.
 	Directives []Directive `json:"directives,omitempty"`
-	// Suspend asks for a checkpoint and an orderly end; the work is kept.
+	// Suspend asks for a checkpoint and then the end of the attempt; Tidewaiter keeps the work.
 	Suspend bool `json:"suspend,omitempty"`
 	// Stop asks for the same because of StopReason (Deleted, DeadlineExceeded, LockLost): no attempt will follow.
 	Stop       bool   `json:"stop,omitempty"`
 	StopReason string `json:"stopReason,omitempty"`
-	// Requests that have no result yet.
+	// Requests without a result.
 	Requests []Request `json:"requests,omitempty"`
 	// NextCheckpoint is the least number that a new checkpoint may have: numbers are never used twice, not even when a
 	// volume was lost. It comes in NextCheckpointHeader, and the reader fills it in.
@@ -93,11 +92,11 @@ type FeatureRef struct {
 	UID       string `json:"uid"`
 }
 
-// Repository that is worked on.
+// Repository that the Feature works on.
 type Repository struct {
 	URL      string `json:"url"`
 	Revision string `json:"revision"`
-	// HasCredentials says that a Secret is named: its absence is then a fault.
+	// HasCredentials says that the Feature names a Secret: a missing Secret is then a fault.
 	HasCredentials bool `json:"hasCredentials,omitempty"`
 	// SecretName for messages.
 	SecretName string `json:"secretName,omitempty"`
@@ -111,18 +110,18 @@ type Agent struct {
 	Args []string `json:"args,omitempty"`
 	// Env as NAME=value.
 	Env []string `json:"env,omitempty"`
-	// Role that the agent works in, which path rules and checks of the policy speak of; may be empty.
+	// Role of the agent, to which path rules and checks of the policy refer; may be empty.
 	Role string `json:"role,omitempty"`
 }
 
 // Task is one run of the agent.
 type Task struct {
-	// Name is milestone/task, or the Feature's name where the prompt is the one task.
+	// Name is milestone/task, or the Feature's name if the prompt is the only task.
 	Name         string `json:"name"`
 	Instructions string `json:"instructions,omitempty"`
 }
 
-// Delivery says what becomes of promoted work.
+// Delivery says what Tidewaiter does with promoted work.
 type Delivery struct {
 	Branch          string `json:"branch"`
 	Push            bool   `json:"push"`
@@ -146,7 +145,7 @@ type Request struct {
 	ID string `json:"id"`
 	// Kind is one of the kinds of requests that reach a watchdog.
 	Kind string `json:"kind"`
-	// Rollback says where to and of what; set for that kind only.
+	// Rollback says which tree or paths to restore; set for that kind only.
 	Rollback *Rollback `json:"rollback,omitempty"`
 }
 
@@ -170,7 +169,7 @@ const (
 	RollbackSmart = "Smart"
 )
 
-// SteeringRequests begins the ids of requests that a watchdog makes itself, when steering takes work back. No id of a person's request has a slash.
+// SteeringRequests is the prefix of the ids of requests that a watchdog makes itself, when steering rolls back. Ids of users' requests have no slash.
 const SteeringRequests = "steering/"
 
 // Kinds of requests that reach a watchdog.

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protocol is what Tidewaiter's processes agree on: files, paths, ports, environment names and the JSON they
-// exchange. It holds no logic. Every JSON document has a version; unknown fields are ignored by readers.
+// Package protocol is the contract between Tidewaiter's processes: files, paths, ports, environment names and the JSON they
+// exchange. It holds no logic. Every JSON document has a version; readers ignore unknown fields.
 package protocol
 
 // The ConfigMap of the system's namespace, and its key, that hold the configuration of the gateway's backends; and the Secret with an
@@ -13,8 +13,8 @@ const (
 	KeysSecret        = "tidewaiter-model-keys"
 )
 
-// GatewayLease is the Lease of the system's namespace on which each gateway says what it has in force, in an annotation of the name
-// InForcePrefix followed by its own.
+// GatewayLease is the Lease in the system's namespace on which each gateway publishes the configuration that it uses. The name of its
+// annotation is InForcePrefix followed by the gateway's name.
 const (
 	GatewayLease  = "tidewaiter-gateway"
 	InForcePrefix = "inforce.tidewaiter.dev/"
@@ -69,24 +69,24 @@ const (
 	GatewayPort = 8444
 )
 
-// ModelsPort is where the watchdog serves models to the agent, on the loopback address of the pod alone.
+// ModelsPort is where the watchdog serves models to the agent, only on the pod's loopback address.
 const ModelsPort = 8447
 
-// AgentProxyPort is where the watchdog serves the agent an HTTP proxy (CONNECT), on the loopback address of the pod alone.
+// AgentProxyPort is where the watchdog serves the agent an HTTP proxy (CONNECT), only on the pod's loopback address.
 const AgentProxyPort = 8448
 
-// WatchdogMemory is what a watchdog's container asks for, in bytes: its budget is 48 MiB for 100,000 files, and git runs
-// beside it now and then.
+// WatchdogMemory is the memory request of a watchdog's container in bytes: its budget is 48 MiB for 100,000 files, and git sometimes runs
+// in the same container.
 const WatchdogMemory = 64 << 20
 
-// WatchdogMemoryLimit is what a watchdog's container may take, in bytes: a workspace of 400,000 new files, and git that packs
-// a large history beside it. The bench memory-peak shows what the capture takes of it.
+// WatchdogMemoryLimit is the memory limit of a watchdog's container in bytes. It suffices for a workspace of 400,000 new files while git
+// packs a large history in the same container. The bench memory-peak shows what the capture takes of it.
 const WatchdogMemoryLimit = 1 << 30
 
 // Names in the system and project namespaces.
 const (
 	IntakeService = "tidewaiter-intake"
-	// ViewService is what kube-apiserver reaches the aggregated API at. Managers serve it with intake's certificate.
+	// ViewService is the Service at which kube-apiserver reaches the aggregated API. Managers serve it with intake's certificate.
 	ViewService    = "tidewaiter-view"
 	GatewayService = "tidewaiter-gateway"
 	// CAConfigMap holds the CA bundle in every project, under CAKey.
@@ -103,8 +103,8 @@ const (
 	EnvInstructions = "TIDEWAITER_INSTRUCTIONS"
 	// EnvModels is the URL below which models answer, each dialect below its prefix, for example /anthropic. No key is needed.
 	EnvModels = "TIDEWAITER_MODELS_URL"
-	// EnvDialect is the dialect that the agent's backend speaks, and EnvWindow the context window of its model in tokens, where they are
-	// known. Only agents of runtimes that speak every dialect are told.
+	// EnvDialect is the dialect that the agent's backend speaks, and EnvWindow the context window of its model in tokens, if they are known.
+	// Only agents of runtimes that speak every dialect have these variables.
 	EnvDialect = "TIDEWAITER_DIALECT"
 	EnvWindow  = "TIDEWAITER_CONTEXT_WINDOW"
 	// EnvReplies is the number of the file descriptor on which the process may answer, one JSON object a line.

@@ -3,5 +3,5 @@
 
 package protocol
 
-// ReasonHeader carries, in one word, the reason of an answer that the gateway gives itself.
+// ReasonHeader has, in one word, the reason of an answer that the gateway itself gives, not a provider.
 const ReasonHeader = "Tidewaiter-Reason"

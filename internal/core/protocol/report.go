@@ -21,8 +21,8 @@ type ReportAck struct {
 	Sequence int64 `json:"sequence"`
 }
 
-// Problem is the body of an answer of intake that is not the hoped-for one. Epoch and Sequence name the report that is refused, where one is; those
-// before it are stored.
+// Problem is the body of intake's answer with an error. Epoch and Sequence name the refused report, if intake refused one; intake has
+// stored the reports before it.
 type Problem struct {
 	Error    string `json:"error"`
 	Epoch    int64  `json:"epoch,omitempty"`
@@ -30,8 +30,8 @@ type Problem struct {
 }
 
 // Report is one thing that happened. (Epoch, Sequence) is unique and increasing; each is applied exactly once.
-// Exactly one of the pointers is set. Before it leaves the pod, secrets are taken out of all of its texts but those with the tag redact:"key": people have
-// chosen these, and look for them.
+// Exactly one of the pointers is set. Before it leaves the pod, the watchdog removes secrets from all of its texts except the fields with
+// the tag redact:"key": users have chosen these texts, and search for them.
 type Report struct {
 	Epoch    int64     `json:"epoch"`
 	Sequence int64     `json:"sequence"`
@@ -41,16 +41,16 @@ type Report struct {
 	Checkpoint *CheckpointReport `json:"checkpoint,omitempty"`
 	Request    *RequestReport    `json:"request,omitempty"`
 	Final      *FinalReport      `json:"final,omitempty"`
-	// Acknowledged is kept with its checkpoint.
+	// Acknowledged is stored with its checkpoint.
 	Acknowledged *Acknowledgment `json:"acknowledged,omitempty"`
-	// Failed is a checkpoint that there is no record of.
+	// Failed is a checkpoint that has no record.
 	Failed *CheckpointFailure `json:"failed,omitempty"`
 }
 
-// CheckpointFailure is a checkpoint that could not be captured or judged. It has no number, and the next one does its work. It becomes an Event and a
-// metric; for how long checkpoints fail is in the status.
+// CheckpointFailure is a checkpoint that the watchdog could not capture or check. It has no number, and the next one does its work. It
+// appears as an Event and in a metric. The status says for how long checkpoints have failed.
 type CheckpointFailure struct {
-	// Trigger of the checkpoint, and why it failed.
+	// Trigger of the checkpoint, and Message, which says why it failed.
 	Trigger string `json:"trigger"`
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
@@ -59,21 +59,22 @@ type CheckpointFailure struct {
 // MaxAcknowledgments of one checkpoint, as the API has it.
 const MaxAcknowledgments = 8
 
-// Acknowledgment is the agent's word that it has understood that it broke a rule of severity Critical. It is shown to people, and nothing follows
-// from it.
+// Acknowledgment is the agent's statement that it has understood that it broke a rule of severity Critical. Tidewaiter shows it to users,
+// and does not act on it.
 type Acknowledgment struct {
-	// Checkpoint is the number of the one that found the Rule broken.
+	// Checkpoint is the number of the checkpoint that found the Rule broken.
 	Checkpoint int64  `json:"checkpoint"`
 	Rule       string `json:"rule" redact:"key"`
-	// Turn of the agent's conversation in which it said so; 0 for one that has had no turn.
+	// Turn of the agent's conversation in which it said so; 0 before its first turn.
 	Turn int64 `json:"turn,omitempty"`
 	// Text is what it does instead, in its own words.
 	Text string `json:"text,omitempty"`
 }
 
-// States of a run. Waiting is for a person (an answer, a look at a held call or an approval), or for a background command of the agent's. Recovering is an agent that was told of an anomaly
-// that is not over, Escalating one that steering does more about than to tell it, or whose plan fails. Frozen is one that cannot go on before a
-// person acts, because checkpoints fail or a budget is used up. Aborted says that the attempt was ended before its work was done.
+// States of a run. Waiting: for a user (an answer, a decision on a held call or an approval), or for a background command of the agent.
+// Recovering: the agent has received a message about an anomaly that is not over. Escalating: steering takes stronger measures than
+// messages, or the plan fails. Frozen: the agent cannot continue before a user acts, because checkpoints fail or a budget is used up.
+// Aborted: the attempt ended before its work was done.
 const (
 	StatePreparing  = "Preparing"
 	StateActive     = "Active"
@@ -87,7 +88,7 @@ const (
 	StateAborted    = "Aborted"
 )
 
-// States that this version knows. A manager takes others for none, so that watchdogs of later versions can have more.
+// States are the states that this version knows. A manager treats any other as no state, so that watchdogs of later versions can have more.
 func States() []string {
 	return []string{
 		StatePreparing, StateActive, StateIdle, StateWaiting, StateRecovering, StateEscalating, StateFrozen, StateFinishing, StateComplete, StateAborted,
@@ -104,32 +105,32 @@ type StatusReport struct {
 	Base           string       `json:"base,omitempty"`
 	Head           string       `json:"head,omitempty"`
 	Fault          *Fault       `json:"fault,omitempty"`
-	// Problems that the watchdog works around: it then promotes less or is slower, and its judgement is not affected.
+	// Problems that the watchdog works around: it then promotes less or is slower, and its verdicts stay the same.
 	Problems []string `json:"problems,omitempty"`
-	// Unacknowledged are the broken rules of severity Critical that the agent has not acknowledged, though it was told to twice; each in words.
+	// Unacknowledged describes the broken rules of severity Critical that the agent has not acknowledged after two requests.
 	Unacknowledged []string `json:"unacknowledged,omitempty"`
-	// Question that the agent waits on.
+	// Question whose answer the agent waits for.
 	Question *Question `json:"question,omitempty"`
-	// Usage of models, where a model was called, and which budget is nearly used.
+	// Usage of models and the budget that is nearly used; nil before the first model call.
 	Usage         *Usage `json:"usage,omitempty"`
 	BudgetWarning string `json:"budgetWarning,omitempty"`
 	// Role and Runtime of the agent, and the Contracts whose locks the Feature holds.
 	Role      string   `json:"role,omitempty"`
 	Runtime   string   `json:"runtime,omitempty"`
 	Contracts []string `json:"contracts,omitempty"`
-	// FilesModified since the base, as the newest checkpoint has them, and the Directory below the workspace that they are all in, as text
-	// that can be seen.
+	// FilesModified is the number of files that differ from the base in the newest checkpoint, and Directory the directory below the workspace
+	// that contains all of them, as printable text.
 	FilesModified int64  `json:"filesModified,omitempty"`
 	Directory     string `json:"directory,omitempty"`
 	// Conversation of the agent with its models; nil before the first turn of a task.
 	Conversation *Conversation `json:"conversation,omitempty"`
-	// Directives that the agent is given, and how far they are; none in a report of somebody who does not know.
+	// Directives are the agent's directives and their states; empty if the reporter does not know them.
 	Directives []DirectiveStatus `json:"directives,omitempty"`
 }
 
-// Question that the agent asks.
+// Question that the agent asks a user.
 type Question struct {
-	// ID that the agent has given it, at most MaxToolID characters.
+	// ID that the agent chose for it, at most MaxToolID characters.
 	ID   string `json:"id"`
 	Text string `json:"text"`
 }
@@ -142,20 +143,20 @@ const (
 	TaskFailed  = "Failed"
 )
 
-// TaskStatus says how far a task is.
+// TaskStatus is the state of a task.
 type TaskStatus struct {
 	Name     string `json:"name" redact:"key"`
 	State    string `json:"state"`
 	ExitCode *int   `json:"exitCode,omitempty"`
 }
 
-// Fault keeps a run from going on; it is tried again until it goes away, only a person can help, or the Feature's deadline passes.
+// Fault keeps a run from continuing. The watchdog tries again until the fault goes away, only a user can fix it, or the Feature's deadline passes.
 type Fault struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// HistorySquashed begins the part of a final report's message that says why the delivery is one commit.
+// HistorySquashed is the beginning of the part of a final report's message that says why the delivery is a single commit.
 const HistorySquashed = "its history is delivered as one commit on the base: "
 
 // Triggers of checkpoints.
@@ -169,21 +170,21 @@ const (
 	TriggerSteering  = "Steering"
 )
 
-// Causes of rollbacks: supervision took back the work of an agent in trouble, a person asked for it, or the policy takes back what
-// breaks a rule (Shadow, revertOnViolation).
+// Causes of rollbacks: supervision reverts the work of an agent in trouble, a user requests it, or the policy reverts violations (Shadow,
+// revertOnViolation).
 const (
 	RollbackBySupervision = "Supervision"
 	RollbackByRequest     = "Request"
 	RollbackByViolation   = "Violation"
 )
 
-// RollbackReport says why a workspace went back, or a part of it.
+// RollbackReport says why the watchdog restored a workspace, or a part of it.
 type RollbackReport struct {
 	// Cause is one of the causes of rollbacks.
 	Cause string `json:"cause"`
-	// To is the number of the checkpoint that it went back to; 0 for what was promoted last.
+	// To is the number of the restored checkpoint; 0 for the tree promoted last.
 	To int64 `json:"to,omitempty"`
-	// Reason in words; empty for a violation, which the checkpoint itself tells of.
+	// Reason in words; empty for a violation, which the checkpoint itself describes.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -231,63 +232,65 @@ type CheckpointReport struct {
 	SyncTime        time.Duration   `json:"syncTime,omitempty"`
 	JudgeTime       time.Duration   `json:"judgeTime,omitempty"`
 	ActTime         time.Duration   `json:"actTime,omitempty"`
-	// Rollback says why the workspace went back after it, or a part of it; nil where nothing did.
+	// Rollback says why the watchdog restored the workspace or a part of it after this checkpoint; nil if it did not.
 	Rollback *RollbackReport `json:"rollback,omitempty"`
-	// Transient are names that came and went since the checkpoint before; nil where none was seen.
+	// Transient are names that appeared and disappeared since the previous checkpoint; nil if the watcher saw none.
 	Transient *Transient `json:"transient,omitempty"`
 	Vitals    Vitals     `json:"vitals,omitzero"`
 }
 
-// Bounds of the names that came and went: so many of one checkpoint, and bytes of all of them, escaped.
+// Bounds of Transient: the number of names in one checkpoint, and the bytes of all of them, escaped.
 const (
 	MaxTransient      = 32
 	MaxTransientBytes = 4 << 10
 )
 
-// Transient are names that the watcher saw between two checkpoints, and that neither of them has. What was in them is not known.
+// Transient are names that the watcher saw between two checkpoints, and that neither of them contains. Their content is unknown.
 type Transient struct {
-	// Names are the first ones, escaped. A directory stands for all that was in it.
+	// Names are the first ones, escaped. A directory stands for everything that was in it.
 	Names []string `json:"names,omitempty"`
 	// More counts the names that are not listed.
 	More int64 `json:"more,omitempty"`
-	// Incomplete is true when there may be others: events were lost, or not everything was watched.
+	// Incomplete is true when there may be others: events were lost, or the watcher did not watch everything.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // Vitals are figures of the watchdog when it took a checkpoint. They become metrics and are stored nowhere.
 type Vitals struct {
-	// Memory of the process that is resident, in bytes.
+	// Memory is the resident memory of the process in bytes.
 	Memory int64 `json:"memory,omitempty"`
-	// Descriptors that are open.
+	// Descriptors is the number of open file descriptors.
 	Descriptors int `json:"descriptors,omitempty"`
-	// EventDelay is the longest time since the checkpoint before from a change in the workspace until the watcher knew its path; 0 where none was measured.
+	// EventDelay is the longest time since the previous checkpoint between a change in the workspace and the watcher's event for its path; 0
+	// if none was measured.
 	EventDelay time.Duration `json:"eventDelay,omitempty"`
 	// Trusted and Workspace volumes.
 	Trusted   VolumeUse `json:"trusted,omitzero"`
 	Workspace VolumeUse `json:"workspace,omitzero"`
-	// Changed paths that the watcher had told of when the checkpoint began, and Reports that waited for intake.
+	// Changed is the number of changed paths that the watcher had reported when the checkpoint began, and Reports the number of reports that
+	// waited for intake.
 	Changed int `json:"changed,omitempty"`
 	Reports int `json:"reports,omitempty"`
-	// Refused reports are those that intake will never take, since the checkpoint before.
+	// Refused is the number of reports since the previous checkpoint that intake refused for good.
 	Refused int `json:"refused,omitempty"`
-	// Read are the files that were read for the checkpoint, of all Files in the workspace.
+	// Read is the number of files that the watchdog read for the checkpoint, of all Files in the workspace.
 	Read  int64 `json:"read,omitempty"`
 	Files int64 `json:"files,omitempty"`
-	// JudgedKnown changes were known from the judgement before; JudgedFresh ones had to be looked at.
+	// JudgedKnown is the number of changes whose result the previous check already had; JudgedFresh is the number that the watchdog had to check.
 	JudgedKnown int64 `json:"judgedKnown,omitempty"`
 	JudgedFresh int64 `json:"judgedFresh,omitempty"`
-	// SlowInARow is how many checkpoints of this Feature, this one included, took more than SlowCheckpoint each.
+	// SlowInARow is the number of consecutive checkpoints of this Feature, including this one, that each took more than SlowCheckpoint.
 	SlowInARow int64 `json:"slowInARow,omitempty"`
 }
 
-// WatchdogDescriptors are the most that a watchdog should have open, and EventDelay is the most that its watcher should take to know of a changed path. Both are
-// budgets that `make bench` measures.
+// WatchdogDescriptors is the most file descriptors that a watchdog should have open, and EventDelay the longest that its watcher should
+// take to notice a changed path. Both are budgets that `make bench` measures.
 const (
 	WatchdogDescriptors = 256
 	EventDelay          = 30 * time.Millisecond
 )
 
-// SlowCheckpoint is the most that a checkpoint should take, from the first look at the workspace until it was acted on.
+// SlowCheckpoint is the longest that a checkpoint should take, from the first read of the workspace until the watchdog has acted on the verdict.
 const SlowCheckpoint = 2 * time.Second
 
 // VolumeUse is how full a volume is, in bytes; both are zero where it could not be measured.
@@ -296,7 +299,7 @@ type VolumeUse struct {
 	Size int64 `json:"size,omitempty"`
 }
 
-// RequestReport says what became of a request.
+// RequestReport is the result of a request.
 type RequestReport struct {
 	ID      string `json:"id" redact:"key"`
 	OK      bool   `json:"ok"`
@@ -311,24 +314,24 @@ const (
 	OutcomeAgentFailed  = "AgentFailed"
 	OutcomeSuspended    = "Suspended"
 	OutcomeStopped      = "Stopped"
-	// OutcomeSwitched: the next task runs in another mode, and so in another pod.
+	// OutcomeSwitched: the next task runs in another mode, and therefore in another pod.
 	OutcomeSwitched = "Switched"
 )
 
-// FinalReport is the last word of an attempt.
+// FinalReport is the result of an attempt, and its last report.
 type FinalReport struct {
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	Head    string `json:"head,omitempty"`
-	// Failure of the model calls that the agent made last, where its attempt ended for that; nil otherwise.
+	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.
 	Failure *Failure `json:"failure,omitempty"`
-	// Paths that were pushed as changes to the base, the first ones that are plain text, of PathCount.
+	// Paths are the first printable ones of the PathCount paths that the delivery changes compared with the base.
 	Paths     []string `json:"paths,omitempty"`
 	PathCount int64    `json:"pathCount,omitempty"`
 }
 
-// Bounds of the paths of a delivery: so many, characters of each, and bytes of all.
+// Bounds of the paths of a delivery: their number, the characters of each, and the bytes of all.
 const (
 	MaxDeliveredPaths = 128
 	MaxDeliveredPath  = 256

@@ -15,8 +15,7 @@ const MaxRunnerLine = 8 << 20
 // RunnerOrphanedCode is the runner's exit code when no watchdog came back: the attempt is lost, not failed (EX_TEMPFAIL).
 const RunnerOrphanedCode = 75
 
-// RunnerBlindCode is the runner's exit code when it could not stop the agent's processes again and again: only its own end
-// stops them (EX_OSERR).
+// RunnerBlindCode is the runner's exit code after repeated failures to stop the agent's processes: only the runner's own exit stops them (EX_OSERR).
 const RunnerBlindCode = 71
 
 // RunnerCommand is what the watchdog asks of the runner. Exactly one pointer is set.
@@ -28,15 +27,15 @@ type RunnerCommand struct {
 	Thaw   *struct{}     `json:"thaw,omitempty"`
 	Kill   *RunnerKill   `json:"kill,omitempty"`
 	Input  *RunnerInput  `json:"input,omitempty"`
-	// Pulse asks whether anything moves.
+	// Pulse asks for signs of activity.
 	Pulse *struct{}      `json:"pulse,omitempty"`
 	Exit  *RunnerExitNow `json:"exit,omitempty"`
-	// Session follows the first Hello of all, without an ID; the runner answers Session.
+	// Session follows the very first Hello, without an ID; the runner answers Session.
 	Session *RunnerSession `json:"session,omitempty"`
 }
 
-// RunnerSession is what watchdog and runner know each other by once there is an agent: a runner that has no nonce, or
-// another one, is a process of the agent. The runner keeps it in its memory, which no process of its uid can read.
+// RunnerSession authenticates watchdog and runner to each other once there is an agent: a runner that has no nonce, or another one, is a
+// process of the agent. The runner keeps it in its memory, which no process of its uid can read.
 type RunnerSession struct {
 	Nonce string `json:"nonce"`
 }
@@ -49,9 +48,9 @@ type RunnerStart struct {
 	Dir string   `json:"dir"`
 	// Input is all of its standard input, which ends after it. Nil leaves the input open for lines.
 	Input *string `json:"input,omitempty"`
-	// Files that the runner writes below Home before it starts the process: the text of each by its path. Where there is a file, it is replaced.
+	// Files that the runner writes below Home before it starts the process: the text of each by its path. The runner replaces existing files.
 	Files map[string]string `json:"files,omitempty"`
-	// Home is the absolute path of the folder for Files; empty where there are none.
+	// Home is the absolute path of the folder for Files; empty if there are none.
 	Home string `json:"home,omitempty"`
 }
 
@@ -59,20 +58,20 @@ type RunnerStart struct {
 type RunnerFreeze struct {
 	// Timeout after which the answer is Frozen with Settled false.
 	Timeout time.Duration `json:"timeout"`
-	// Limit after which the runner thaws by itself, should the watchdog never ask.
+	// Limit after which the runner thaws by itself, if the watchdog never asks.
 	Limit time.Duration `json:"limit"`
-	// Ask comes first where the agent said that it takes part in pauses; nil stops it without a word.
+	// Ask comes first if the agent said that it takes part in pauses; nil stops it without asking.
 	Ask *RunnerAsk `json:"ask,omitempty"`
 }
 
-// RunnerAsk asks the agent to come to a good point before it is stopped. It is stopped whatever it answers.
+// RunnerAsk asks the agent to come to a good point before it is stopped. The runner stops it whatever it answers.
 type RunnerAsk struct {
-	// Line on its standard input, and the one that it gets once it goes on.
+	// Line is the text on its standard input, and Resume the text that it gets when it continues.
 	Line   string `json:"line"`
 	Resume string `json:"resume"`
 	// ID that its answer may name; one with another ID answers an earlier pause.
 	ID string `json:"id"`
-	// Timeout after which it is stopped without an answer.
+	// Timeout after which the runner stops it without an answer.
 	Timeout time.Duration `json:"timeout"`
 }
 
@@ -81,7 +80,7 @@ type RunnerKill struct {
 	Grace time.Duration `json:"grace"`
 }
 
-// RunnerInput writes one line to the agent's standard input; it is dropped, never waited for, when the agent does not read.
+// RunnerInput writes one line to the agent's standard input; the runner drops the line and does not wait if the agent does not read.
 type RunnerInput struct {
 	Line string `json:"line"`
 }
@@ -105,17 +104,17 @@ type RunnerEvent struct {
 	Input   *RunnerInputAck `json:"input,omitempty"`
 	Pulse   *RunnerPulse    `json:"pulse,omitempty"`
 	Session *struct{}       `json:"session,omitempty"`
-	// Understood is what the agent says of rules that it broke.
+	// Understood is the agent's acknowledgment of rules that it broke.
 	Understood *RunnerUnderstood `json:"understood,omitempty"`
 	Error      string            `json:"error,omitempty"`
 }
 
-// RunnerHello opens every connection and says how things stand, so that a restarted watchdog can go on.
+// RunnerHello opens every connection and reports the runner's state, so that a restarted watchdog can continue.
 type RunnerHello struct {
 	Version int `json:"version"`
 	// Nonce of the session, once there is one.
 	Nonce string `json:"nonce,omitempty"`
-	// Running is the ID of the start command whose agent still lives; 0 for none.
+	// Running is the ID of the start command whose agent is still running; 0 for none.
 	Running int64 `json:"running,omitempty"`
 	// LastExit is how the last agent ended, if one did.
 	LastExit *RunnerExited `json:"lastExit,omitempty"`
@@ -133,11 +132,11 @@ type RunnerStarted struct {
 type RunnerFrozen struct {
 	// Processes that were stopped.
 	Processes int `json:"processes"`
-	// Pause is how the agent was asked; nil where it was not.
+	// Pause is the result of asking the agent; nil if the runner did not ask.
 	Pause *Pause `json:"pause,omitempty"`
-	// Settled is true when no process can run user code any more, nor is inside a system call that may still write.
+	// Settled is true when no process can still run user code or is inside a system call that may still write.
 	Settled bool `json:"settled"`
-	// Latency from the request until it was so, without the time that the agent took to answer.
+	// Latency is the time from the request until all processes were stopped, without the time that the agent took to answer.
 	Latency time.Duration `json:"latency"`
 	// Reason says what kept running when Settled is false.
 	Reason string `json:"reason,omitempty"`
@@ -149,7 +148,7 @@ const (
 	MaxPendingOperation  = 128
 )
 
-// Pause is what an agent that takes part in pauses made of being asked for one.
+// Pause is the answer of an agent that takes part in pauses.
 type Pause struct {
 	// Acknowledged is false when no answer came in time.
 	Acknowledged bool `json:"acknowledged"`
@@ -159,19 +158,19 @@ type Pause struct {
 	Pending []string `json:"pending,omitempty"`
 }
 
-// RunnerThawed answers Thaw, or tells (ID 0) that the limit of a freeze has passed.
+// RunnerThawed answers Thaw, or says (ID 0) that the limit of a freeze has passed.
 type RunnerThawed struct {
 	// ByLimit is true when the watchdog did not ask.
 	ByLimit bool `json:"byLimit,omitempty"`
 	// Newcomers is how many times something ran during the freeze that had not been there before (kubectl exec) or had
-	// been woken by it. They were stopped at once, but what they did first is outside the freeze.
+	// been woken by it. The runner stopped them at once, but what they did first is outside the freeze.
 	Newcomers int `json:"newcomers,omitempty"`
 }
 
 // RunnerKilled answers Kill: no process of the agent is left.
 type RunnerKilled struct{}
 
-// RunnerExited tells that the agent's process ended.
+// RunnerExited says that the agent's process ended.
 type RunnerExited struct {
 	// Start is the ID of its start command.
 	Start int64 `json:"start"`
@@ -181,14 +180,15 @@ type RunnerExited struct {
 	Signal string `json:"signal,omitempty"`
 }
 
-// RunnerSignal tells that the container is asked to end (SIGTERM).
+// RunnerSignal says that the container received SIGTERM.
 type RunnerSignal struct {
 	Name string `json:"name"`
 }
 
-// RunnerUnderstood tells that the agent acknowledges rules that it broke. A runner passes on MaxAcknowledgments for each line that the agent is sent.
+// RunnerUnderstood says that the agent acknowledges rules that it broke. A runner passes on at most MaxAcknowledgments for each line that
+// the watchdog sends to the agent.
 type RunnerUnderstood struct {
-	// Checkpoint and Rule that it names, each cut to MaxAcknowledged bytes; empty for all that it was asked about.
+	// Checkpoint and Rule that it names, each cut to MaxAcknowledged bytes; empty for all rules in the request.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	Rule       string `json:"rule,omitempty"`
 	// Instead is what it does instead, cut to MaxAcknowledged bytes.
@@ -200,20 +200,20 @@ const MaxAcknowledged = 1 << 10
 
 // RunnerPulse answers Pulse.
 type RunnerPulse struct {
-	// CPU that the agent's processes have used in all, those that have ended included.
+	// CPU is the CPU time of all of the agent's processes, including ended ones.
 	CPU time.Duration `json:"cpu"`
-	// Processes that there are.
+	// Processes is the number of processes now.
 	Processes int `json:"processes"`
-	// Written is how many bytes they have written in all. It falls when one ends.
+	// Written is the number of bytes that these processes have written. It falls when one of them ends.
 	Written int64 `json:"written,omitempty"`
-	// Age of the agent's own process, 0 where there is none, and the youngest others.
+	// Age of the agent's own process, 0 if there is none, and the youngest other processes.
 	Age      time.Duration   `json:"age,omitempty"`
 	Commands []RunnerProcess `json:"commands,omitempty"`
 }
 
-// RunnerProcess is a process beside the agent's own.
+// RunnerProcess is a process in the container other than the agent's own.
 type RunnerProcess struct {
-	// Name that it has given itself, at most 15 bytes of any kind. Its arguments, which may hold a secret, are not told.
+	// Name that it has given itself, at most 15 bytes of any kind. The runner does not report its arguments, which may hold a secret.
 	Name string        `json:"name"`
 	Age  time.Duration `json:"age"`
 }

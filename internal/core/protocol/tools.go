@@ -5,7 +5,7 @@ package protocol
 
 // Tools of Deterministic mode: the watchdog serves them to the agent's container over MCP (streamable HTTP).
 const (
-	// MCPPort is where they are, on the loopback address of the pod alone.
+	// MCPPort is their port, only on the pod's loopback address.
 	MCPPort = 8446
 	// MCPPath of the URL.
 	MCPPath = "/mcp"
@@ -15,6 +15,6 @@ const (
 	MaxToolID = 63
 	// MaxQuestionBytes bounds a question: it becomes the message of a condition.
 	MaxQuestionBytes = 1000
-	// MaxPatchBytes bounds one patch: many times what a model writes in one answer.
+	// MaxPatchBytes bounds one patch: many times the size of one answer of a model.
 	MaxPatchBytes = 1 << 20
 )

@@ -5,8 +5,7 @@ package protocol
 
 import "github.com/tidewaiter/tidewaiter/internal/core/policy"
 
-// Plan bounds the work, by patterns. Empty Allowed allows everything; Files that are absent or name no file plan
-// nothing in particular.
+// Plan bounds the work, by patterns. Empty Allowed allows everything; Absent Files, or Files without patterns, add no restriction.
 type Plan struct {
 	Allowed   []string  `json:"allowed,omitempty"`
 	Forbidden []string  `json:"forbidden,omitempty"`
@@ -24,7 +23,7 @@ type FilePlan struct {
 type Violation struct {
 	// Rule is the rule's id.
 	Rule string `json:"rule"`
-	// Path that breaks it; empty where it is the whole tree. Raw bytes: escape it before it is shown.
+	// Path that breaks it; empty if it is the whole tree. Raw bytes: escape it before it is shown.
 	Path string `json:"path,omitempty"`
 	// Severity of it.
 	Severity policy.Severity `json:"severity"`
@@ -37,7 +36,7 @@ type Violation struct {
 // Verdict on a tree.
 type Verdict string
 
-// Verdicts. Judge gives the first two; a checkpoint is Skipped when its tree is that of the one before it.
+// Verdicts. The check gives the first two; a checkpoint is Skipped when its tree equals the previous one's.
 const (
 	Valid   Verdict = "Valid"
 	Invalid Verdict = "Invalid"
