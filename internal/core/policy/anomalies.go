@@ -15,9 +15,9 @@ import (
 // Rung of the ladder: how far steering of an agent in trouble may go. Each includes those before it.
 type Rung string
 
-// The ladder. Observe only tells people. Nudge says a few words to the model, and Directive the alternative of the role. Surgery leaves a run
-// of failing calls out of what the model sees. NoTools lets it call none for a turn. Hold keeps its next call back until a person has
-// looked. Rollback puts the work back to the last valid checkpoint. Restart starts the agent again from there, and Block gives up.
+// The ladder. Observe only informs users. Nudge sends a short message to the model, and Directive the alternative of the role. Surgery
+// removes a run of failing calls from what the model sees. NoTools forbids tool calls for a turn. Hold keeps the next model call back until
+// a user has looked. Rollback restores the last valid checkpoint. Restart starts the agent again from there, and Block gives up.
 const (
 	RungObserve   Rung = "Observe"
 	RungNudge     Rung = "Nudge"
@@ -42,7 +42,7 @@ type AnomalyRules struct {
 	Ladder                                                               Rung
 }
 
-// Anomalies say when an agent is taken to be in trouble, and how far it is steered then.
+// Anomalies are the thresholds from which on an agent counts as in trouble, and the limits of its steering.
 type Anomalies struct {
 	// CheckEveryTurns, and CooldownTurns between two messages about the same anomaly.
 	CheckEveryTurns int `json:"checkEveryTurns,omitzero"`
@@ -54,9 +54,9 @@ type Anomalies struct {
 	ContextPercent int `json:"contextPercent,omitzero"`
 	// Cascade is how many different tools fail within the last five calls.
 	Cascade int `json:"cascade,omitzero"`
-	// Silence is how long nothing at all may move while no model answers and no tool works.
+	// Silence is the maximum time without activity while no model answers and no tool runs.
 	Silence time.Duration `json:"silence,omitzero"`
-	// Hold is how long a call is held before a rung above RungHold may follow.
+	// Hold is how long the gateway holds a call before a rung above RungHold may follow.
 	Hold time.Duration `json:"hold,omitzero"`
 	// Ladder is the last rung that steering may go to.
 	Ladder Rung `json:"ladder,omitzero"`

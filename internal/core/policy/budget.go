@@ -30,20 +30,20 @@ type BudgetRules struct {
 	CallsPerMinute           *int
 }
 
-// Limits of one budget; 0 is no limit. Cost is in millionths of the currency.
+// Limits of one budget; 0 means unlimited. Cost is in millionths of the currency.
 type Limits struct {
 	InputTokens  int64 `json:"inputTokens,omitempty"`
 	OutputTokens int64 `json:"outputTokens,omitempty"`
 	Cost         int64 `json:"cost,omitempty"`
 }
 
-// Budgets bound what calls of models may use.
+// Budgets limit the tokens and the cost of model calls.
 type Budgets struct {
-	// Feature is for all calls of the Feature, Project and Global are for those of a calendar month.
+	// Feature limits all calls of the Feature. Project limits a project's calls, and Global all calls, in a calendar month.
 	Feature Limits `json:"feature,omitzero"`
 	Project Limits `json:"project,omitzero"`
 	Global  Limits `json:"global,omitzero"`
-	// WarnAtPercent of a budget people are told.
+	// WarnAtPercent is the used share of a budget from which on Tidewaiter warns users.
 	WarnAtPercent int `json:"warnAtPercent"`
 	// CallsPerMinute of one Feature, and how many it may make at once after a minute without any.
 	CallsPerMinute int `json:"callsPerMinute,omitempty"`

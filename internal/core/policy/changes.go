@@ -27,9 +27,9 @@ type ChangeRules struct {
 
 // Changes bounds what a change may be made of. Sizes are bytes.
 type Changes struct {
-	// MaxFiles that may differ from the base; 0 is no limit.
+	// MaxFiles is how many files may differ from the base; 0 means unlimited.
 	MaxFiles int64 `json:"maxFiles,omitempty"`
-	// MaxLines that may be added and removed; 0 is no limit.
+	// MaxLines is how many lines a change may add and remove; 0 means unlimited.
 	MaxLines int64 `json:"maxLines,omitempty"`
 	// MaxFileSize of a changed file.
 	MaxFileSize int64 `json:"maxFileSize"`

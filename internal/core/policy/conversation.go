@@ -30,10 +30,10 @@ func (p TimeoutProfile) Silence() time.Duration {
 	return time.Minute
 }
 
-// LedgerFailure says what becomes of calls of models that the ledger cannot record.
+// LedgerFailure says how the gateway handles model calls that the ledger cannot record.
 type LedgerFailure string
 
-// What becomes of such calls.
+// Values of LedgerFailure.
 const (
 	LedgerFail   LedgerFailure = "Fail"
 	LedgerIgnore LedgerFailure = "Ignore"
@@ -57,16 +57,16 @@ func (r ToolResults) Kept() (kept, texts bool) {
 	return r == ToolResultsDigest || r == ToolResultsRedacted, r == ToolResultsRedacted
 }
 
-// RestartMode says how an agent goes on that was ended before its work was done.
+// RestartMode says how an agent continues after an end before its work was done.
 type RestartMode string
 
 // Restart modes. The zero value of an older record is RestartResume.
 const (
-	// RestartResume goes on in the agent's session, where it has one.
+	// RestartResume continues in the agent's session, if it has one.
 	RestartResume RestartMode = "Resume"
 	// RestartReplay begins a new session with the prompt.
 	RestartReplay RestartMode = "Replay"
-	// RestartAsk goes on as RestartResume; after the loss of a pod, once a person asks for it.
+	// RestartAsk continues as RestartResume; after the loss of a pod, only when a user requests it.
 	RestartAsk RestartMode = "Ask"
 )
 
@@ -89,7 +89,7 @@ type Supervision struct {
 	Enabled bool `json:"enabled"`
 	// TimeoutProfile of calls.
 	TimeoutProfile TimeoutProfile `json:"timeoutProfile"`
-	// RestartMode of an agent that was ended before its work was done.
+	// RestartMode after an end before the work was done.
 	RestartMode RestartMode `json:"restartMode,omitempty"`
 	// MaxCorrections of an agent whose work is not valid when it ends.
 	MaxCorrections int `json:"maxCorrections,omitempty"`
@@ -97,7 +97,7 @@ type Supervision struct {
 	Answers AnswerRules `json:"answers,omitzero"`
 }
 
-// AnswerRules say what becomes of answers that end a turn.
+// AnswerRules say how the gateway handles answers that end a turn.
 type AnswerRules struct {
 	// MaxRetries of an answer that breaks a rule.
 	MaxRetries int `json:"maxRetries"`
@@ -105,7 +105,7 @@ type AnswerRules struct {
 	FailOnViolation bool `json:"failOnViolation"`
 	// AllowRawOutput leaves answers as they are, without the texts of Output templates.
 	AllowRawOutput bool `json:"allowRawOutput"`
-	// AllowOutputReplacement lets texts of a project take the place of global ones. Otherwise the global ones are put around them.
+	// AllowOutputReplacement lets texts of a project replace global ones. Otherwise the gateway puts the global ones around them.
 	AllowOutputReplacement bool `json:"allowOutputReplacement"`
 	// RequireFormatValidation checks and corrects answers.
 	RequireFormatValidation bool `json:"requireFormatValidation"`

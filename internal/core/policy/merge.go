@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Merge makes the one policy that a Feature is held to. Each value comes from the first of these that sets it: overrides
+// Merge makes the effective policy of a Feature. Each value comes from the first of these that sets it: overrides
 // of global policies, overrides of project policies, the Feature, defaults of project policies, defaults of global
 // policies, the built-in rules. Protected paths, path rules and the paths of a contract are united; checks are decided
 // name by name. What bounds Features is bounded by every source together: a role must be allowed by all that list roles, and

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// Pod says where the pods of a Feature run and what they may use. It is no rule of judgement: watchdogs are not sent it, and the hash does not
-// count it.
+// Pod says where the pods of a Feature run and what they may use. It does not affect verdicts: watchdogs do not receive it, and the hash excludes it.
 type Pod struct {
 	// NodeSelector has the labels of the nodes that may take the pods.
 	NodeSelector map[string]string
@@ -39,7 +38,7 @@ type PodRules struct {
 	Limits, Requests map[string]Quantity
 }
 
-// Toleration lets pods run on nodes with a taint. Words are those of Kubernetes.
+// Toleration lets pods run on nodes with a taint. Its values are the ones of Kubernetes.
 type Toleration struct {
 	Key, Operator, Value, Effect string
 	// Seconds that a pod stays on a node that gets the taint.
@@ -53,11 +52,11 @@ type Seconds struct {
 	N   int64
 }
 
-// Spread says how evenly agents are spread over groups of nodes. Words are those of Kubernetes.
+// Spread says how evenly agents are spread over groups of nodes. Its values are the ones of Kubernetes.
 type Spread struct {
 	// Key of the label that tells the groups apart.
 	Key string
-	// Unsatisfiable says what becomes of a pod that no node can take without breaking it.
+	// Unsatisfiable says what the scheduler does with a pod that no node can take without breaking the constraint.
 	Unsatisfiable string
 	// MaxSkew is how many more agents one group may have than another.
 	MaxSkew int32

@@ -45,7 +45,7 @@ const (
 
 	StrategyDirect = "Direct"
 	StrategyShadow = "Shadow"
-	// StrategyAuto is Direct or Shadow, as judge.Strategy decides for each attempt. No watchdog is sent it.
+	// StrategyAuto is Direct or Shadow: judge.Strategy decides for each attempt. No watchdog receives it.
 	StrategyAuto = "Auto"
 
 	PromotionAtomic      = "Atomic"
@@ -74,7 +74,7 @@ type Bound struct {
 	From string `json:"from,omitempty"`
 }
 
-// Effective is the policy that one Feature is held to: every value decided. It is what intake sends to a watchdog.
+// Effective is the policy in effect for one Feature, with every value set. Intake sends it to the watchdog.
 type Effective struct {
 	// Hash identifies the values; equal values have equal hashes.
 	Hash string `json:"hash"`
@@ -84,10 +84,10 @@ type Effective struct {
 	Conflicts []string `json:"conflicts,omitempty"`
 	// Enforcement in effect.
 	Enforcement Enforcement `json:"enforcement"`
-	// SuspendedBy are the policies that let no agent work, as namespace/name, sorted. It is no rule of judgement: watchdogs get the order
-	// to end, and the hash does not count it.
+	// SuspendedBy are the policies that suspend agents, as namespace/name, sorted. It does not affect verdicts: watchdogs get the order to
+	// end, and the hash excludes it.
 	SuspendedBy []string `json:"-"`
-	// Pod says where the pods of the Feature run. It is not sent either.
+	// Pod says where the pods of the Feature run. Intake does not send it either.
 	Pod Pod `json:"-"`
 	// Execution says how writes become checkpoints.
 	Execution Execution `json:"execution"`
@@ -103,7 +103,7 @@ type Effective struct {
 	Models []ModelRef `json:"models,omitempty"`
 	// Supervision of the conversation with models.
 	Supervision Supervision `json:"supervision,omitzero"`
-	// LedgerFailure says what becomes of calls of models that cannot be recorded.
+	// LedgerFailure says how the gateway handles model calls that the ledger cannot record.
 	LedgerFailure LedgerFailure `json:"ledgerFailure,omitempty"`
 	// ToolResults says what the ledger keeps of what tools give back to models.
 	ToolResults ToolResults `json:"toolResults,omitempty"`
@@ -111,7 +111,7 @@ type Effective struct {
 	Anomalies Anomalies `json:"anomalies,omitzero"`
 	// Roles of agents, by name.
 	Roles []Role `json:"roles,omitempty"`
-	// Budgets bound what calls of models may use.
+	// Budgets limit the tokens and the cost of model calls.
 	Budgets Budgets `json:"budgets,omitzero"`
 	// MaxCheckpointFailures in a row open the breaker.
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
@@ -121,13 +121,13 @@ type Effective struct {
 	Repositories []Bound `json:"repositories,omitempty"`
 	// Branches that Features may deliver, in the same way.
 	Branches []Bound `json:"branches,omitempty"`
-	// GitSilence of a Git server that ends what it was asked for.
+	// GitSilence is how long a Git server may send nothing before the watchdog ends the operation.
 	GitSilence time.Duration `json:"gitSilence,omitzero"`
 	// AgentHosts that the agent may reach.
 	AgentHosts []Host `json:"agentHosts,omitempty"`
 	// ProviderTools that models may use although their provider runs them, each as vendor/name.
 	ProviderTools []string `json:"providerTools,omitempty"`
-	// ModelProviders says whether an agent may reach providers of models beside the gateway.
+	// ModelProviders says whether an agent may reach providers of models without the gateway.
 	ModelProviders ModelProviders `json:"modelProviders,omitempty"`
 	// AllowedRoles of agents, sorted; nil allows every role, and agents without one. An empty list allows nothing.
 	AllowedRoles []string `json:"allowedRoles,omitzero"`
@@ -141,7 +141,7 @@ type Effective struct {
 	MaxRunningTotal int `json:"maxRunningTotal,omitempty"`
 	// Isolation says whether an agent may work while other network policies open its network.
 	Isolation Isolation `json:"isolation"`
-	// History says what becomes of a delivery with a commit that breaks a rule of the policy in effect at that time.
+	// History says how Tidewaiter handles a delivery with a commit that breaks a rule of the policy in effect at that time.
 	History History `json:"history"`
 	// UnpromotedBytes is how much content the trusted repository keeps that was never promoted.
 	UnpromotedBytes int64 `json:"unpromotedBytes"`
@@ -173,7 +173,7 @@ type Execution struct {
 type Paths struct {
 	// Protected globs must not change, also where nothing exists yet.
 	Protected []string `json:"protected,omitempty"`
-	// Rules say which roles may write where. Their order does not matter: see the judge's path-rules.
+	// Rules say which roles may write where. Their order does not matter: see the rule path-rules in core/judge.
 	Rules []PathRule `json:"rules,omitempty"`
 	// Severity of a change to a path that must not change: protected, forbidden, not allowed, read-only, not locked.
 	Severity Severity `json:"severity"`
@@ -190,13 +190,13 @@ type ModelRef struct {
 	Role    string `json:"role"`
 	Backend string `json:"backend"`
 	Model   string `json:"model"`
-	// Key of the project that the backend is asked with; zero: that of the gateway.
+	// Key of the project for the backend; zero means the gateway's key.
 	Key SecretKey `json:"key,omitzero"`
 	// ProviderState says whether a request may refer to what the provider keeps: StateAllow, or nothing.
 	ProviderState ProviderState `json:"providerState,omitempty"`
 }
 
-// ProviderState says what becomes of a request that refers to what its provider keeps, or has it keep something.
+// ProviderState says how the gateway handles a request that refers to state at its provider, or that makes the provider store some.
 type ProviderState string
 
 // StateAllow lets it pass.
@@ -234,7 +234,7 @@ type Contract struct {
 	Paths []string `json:"paths"`
 }
 
-// Concurrency says what becomes of Features that would work at the same time on the same thing.
+// Concurrency says how Tidewaiter handles Features that would work on the same thing at the same time.
 type Concurrency struct {
 	// Locks is about a Feature that wants the lock of a contract which another one holds.
 	Locks Contention `json:"locks"`
@@ -244,7 +244,7 @@ type Concurrency struct {
 	Deliveries Deliveries `json:"deliveries,omitzero"`
 }
 
-// Approval says whether a person must approve a delivery.
+// Approval says whether a user must approve a delivery.
 type Approval string
 
 // Approvals, in the API's own names.
@@ -253,21 +253,21 @@ const (
 	ApprovalRequired Approval = "Required"
 )
 
-// Overlap says what becomes of work that may change the same paths as other work.
+// Overlap says how Tidewaiter handles a Feature that may change the same paths as another one.
 type Overlap string
 
-// Overlaps: OverlapAllow does not look for them, OverlapWarn tells of them, OverlapWait waits for the other one.
+// Overlaps: OverlapAllow does not look for them, OverlapWarn reports them, OverlapWait waits for the other one.
 const (
 	OverlapAllow Overlap = "Allow"
 	OverlapWarn  Overlap = "Warn"
 	OverlapWait  Overlap = "Wait"
 )
 
-// Deliveries says who is told of a change to what a Feature works on that another Feature has delivered.
+// Deliveries says who learns that another Feature has delivered a change to what a Feature works on.
 type Deliveries string
 
-// DeliveriesOff tells no one. DeliveriesCondition tells people, DeliveriesMessage the agent too, and DeliveriesDirective asks the agent to say
-// what it has done about it.
+// DeliveriesOff informs no one. DeliveriesCondition informs users, DeliveriesMessage the agent too, and DeliveriesDirective asks the agent
+// to say what it has done about it.
 const (
 	DeliveriesOff       Deliveries = "Off"
 	DeliveriesCondition Deliveries = "Condition"
@@ -275,7 +275,7 @@ const (
 	DeliveriesDirective Deliveries = "Directive"
 )
 
-// Contention says what becomes of one who wants what another has.
+// Contention says what happens to a Feature that wants what another one holds.
 type Contention string
 
 // Contentions: Wait until it is free, or Fail.
@@ -284,29 +284,29 @@ const (
 	Fail Contention = "Fail"
 )
 
-// ModelProviders says whether an agent may reach providers of models beside the gateway.
+// ModelProviders says whether an agent may reach providers of models without the gateway.
 type ModelProviders string
 
-// ModelProviders: the gateway keeps budgets, records and rules, and sees no call that goes beside it.
+// ModelProviders: the gateway keeps budgets, records and rules, and does not see calls that bypass it.
 const (
 	ModelProvidersAllow ModelProviders = "Allow"
 	ModelProvidersDeny  ModelProviders = "Deny"
 )
 
-// Isolation says what becomes of an agent whose network is opened by network policies that are not Tidewaiter's.
+// Isolation says how Tidewaiter handles an agent whose network is opened by other network policies than Tidewaiter's.
 type Isolation string
 
-// Isolations: IsolationWarn tells of it, IsolationEnforce starts no agent and ends one that runs. Audit does not change
+// Isolations: IsolationWarn reports it, IsolationEnforce starts no agent and ends a running one. Audit does not change
 // that: nothing that is only reported afterwards takes back what was sent.
 const (
 	IsolationWarn    Isolation = "Warn"
 	IsolationEnforce Isolation = "Enforce"
 )
 
-// History says what becomes of a delivery whose head is valid and whose history is not.
+// History says how Tidewaiter handles a delivery whose head is valid while its history is not.
 type History string
 
-// Histories: HistorySquash delivers one commit on the base, HistoryHold delivers nothing until a person has decided.
+// Histories: HistorySquash delivers one commit on the base, HistoryHold delivers nothing until a user has decided.
 const (
 	HistorySquash History = "Squash"
 	HistoryHold   History = "Hold"
@@ -316,9 +316,9 @@ const (
 type Check struct {
 	// Name of the check, which is the name of its rule.
 	Name string `json:"name"`
-	// CEL is an expression over a changed file that is true where the check is violated.
+	// CEL is an expression over a changed file that is true if the file violates the check.
 	CEL string `json:"cel"`
-	// Message for people and for the agent.
+	// Message for users and for the agent.
 	Message string `json:"message"`
 	// Severity of a violation.
 	Severity Severity `json:"severity"`

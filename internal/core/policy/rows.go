@@ -25,12 +25,12 @@ type Row struct {
 	// Merging says what is taken where policies of one scope and priority set different values.
 	Merging string
 
-	// SetWord and SetNumber set what a source says; nil where the value is no word, no number of things or bytes, or
-	// nothing that is on or off.
+	// SetWord sets a value that is a name, SetNumber one that is a number of things or bytes, and SetFlag one that is on or off. Each is nil
+	// for a value of another type.
 	SetWord   func(*Rules, string)
 	SetNumber func(*Rules, int64)
 	SetFlag   func(*Rules, bool)
-	// SetMoney sets millionths of the currency; nil where the value is no money.
+	// SetMoney sets a value in millionths of the currency; nil for other values.
 	SetMoney func(*Rules, int64)
 
 	// preset sets the built-in value; nil where there is none.

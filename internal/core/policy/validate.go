@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Validate says which values of the rules cannot be used, each with its path below at and what would do. The API server
-// refuses most of it already; objects that were written under an older version of the CRD are judged here again. Patterns and
-// expressions are not looked at: they are the judge's.
+// Validate lists the values of the rules that cannot be used, each with its path below at and with what is allowed. The API server refuses
+// most of them already; Validate also checks objects that were written under an older version of the CRD. It does not check patterns and
+// expressions: package judge does.
 func (r *Rules) Validate(at string) error {
 	var errs []error
 	for _, row := range Rows() {

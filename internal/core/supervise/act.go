@@ -21,11 +21,11 @@ const (
 	RestorePart Restore = "Part"
 	// RestoreAll takes everything back to it.
 	RestoreAll Restore = "All"
-	// RestoreChosen takes back what a person asked for, to the tree that the person chose.
+	// RestoreChosen restores what a user asked for, from the tree that the user chose.
 	RestoreChosen Restore = "Chosen"
 )
 
-// Consequence is what is done about a judged tree.
+// Consequence is what the watchdog does after the check of a tree.
 type Consequence struct {
 	// Action is one of the contract's.
 	Action string
@@ -35,8 +35,8 @@ type Consequence struct {
 	Restore Restore
 }
 
-// Act decides what is done about a judged tree. Whatever is not known to be good is held: an unsettled tree may be half
-// written, and no verdict but Valid promotes, except in an audit.
+// Act decides what the watchdog does with a checked tree. It holds everything that is not known to be good: an unsettled tree may be half
+// written, and only the verdict Valid promotes, except in an audit.
 func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
 	held := Consequence{Action: protocol.ActionHeld}
 	promoted := Consequence{Action: protocol.ActionPromoted, Promote: true}
@@ -63,9 +63,9 @@ func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
 	return held
 }
 
-// Part decides what is done about the part of an invalid tree that breaks no rule: the tree with the violating paths as
-// they were promoted last. j is the judgement of that tree as a whole, news says whether it differs from what was promoted
-// last. Only a part that is valid itself is promoted; taking paths away can break what they belonged to.
+// Part decides what the watchdog does with the part of an invalid tree that breaks no rule: the tree with the violating paths as they were
+// promoted last. j is the result of checking that tree as a whole; news says whether it differs from the tree promoted last. Part promotes
+// only a part that is valid itself: removing paths can break what they belonged to.
 func Part(j judge.Judgement, news bool) Consequence {
 	if j.Verdict == protocol.Valid && news {
 		return Consequence{Action: protocol.ActionPartlyPromoted, Promote: true, Restore: RestorePaths}

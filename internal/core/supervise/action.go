@@ -20,15 +20,15 @@ const (
 	Start Kind = "start"
 	// Checkpoint takes one, with Action.Trigger.
 	Checkpoint Kind = "checkpoint"
-	// Patch judges the patch that waits longest, and lays it into the workspace if it is valid.
+	// Patch checks the patch that has waited longest, and applies it to the workspace if it is valid.
 	Patch Kind = "patch"
 	// Kill every process of the agent.
 	Kill Kind = "kill"
-	// Freeze the agent until a person has acted.
+	// Freeze the agent until a user has acted.
 	Freeze Kind = "freeze"
 	// Thaw the agent after that.
 	Thaw Kind = "thaw"
-	// Release an agent that was held for as long as it may be.
+	// Release a held agent after the maximum time.
 	Release Kind = "release"
 	// Answer a request that needs no other act: Action.Answer.
 	Answer Kind = "answer"
@@ -36,15 +36,15 @@ const (
 	Drop Kind = "drop"
 	// Rollback takes the workspace back as Action.Request asks.
 	Rollback Kind = "rollback"
-	// Review judges base…head under the policy in effect now.
+	// Review checks base…head under the policy in effect now.
 	Review Kind = "review"
 	// Push the head.
 	Push Kind = "push"
-	// Cancel breaks off a review or push that is under way.
+	// Cancel breaks off a review or push in progress.
 	Cancel Kind = "cancel"
 	// Finish reports Action.Final, waits until it is acknowledged, and ends the pod.
 	Finish Kind = "finish"
-	// Leave ends without a final report: another attempt goes on.
+	// Leave ends without a final report: another attempt continues.
 	Leave Kind = "leave"
 )
 
@@ -69,7 +69,7 @@ type Action struct {
 	Request protocol.Request
 	// Answer to one request, for Answer.
 	Answer protocol.RequestReport
-	// Final report, for Finish. EndFirst ends the agent's container before the report is heard: nothing else stops it.
+	// Final report, for Finish. EndFirst ends the agent's container before intake acknowledges the report: nothing else stops it.
 	Final    protocol.FinalReport
 	EndFirst bool
 }

@@ -26,7 +26,7 @@ func (d *Delivery) move(head string, changed bool) {
 	d.Head, d.Changed = head, changed
 }
 
-// Reviewed: base…head was judged under the policy with the hash.
+// Reviewed: the review checked base…head under the policy with the hash.
 type Reviewed struct {
 	PolicyHash string
 	// Objection is empty when the head may be delivered; Reason is that of the protocol for it.
@@ -55,7 +55,7 @@ func (e Pushed) apply(s *State, _ time.Time) {
 	s.Delivery.Pushed, s.Delivery.Fault = e.Commit, nil
 }
 
-// Refused: the server will not take the head, however often it is asked.
+// Refused: the server refuses the head for good.
 type Refused struct {
 	Fault protocol.Fault
 }

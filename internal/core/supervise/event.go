@@ -24,7 +24,7 @@ func (s State) Apply(e Event, now time.Time) State {
 	return s
 }
 
-// Begin is the state while an action is carried out. Waiting and cancelling are no acts of their own.
+// Begin is the state while the watchdog carries out an action. Wait and Cancel leave the action in progress as it is.
 func (s State) Begin(a Action) State {
 	switch a.Kind {
 	case Wait:
@@ -83,23 +83,24 @@ func (s *State) end(e End) {
 	}
 }
 
-// Conversed: the conversation between agent and models has gone on.
+// Conversed: there is news of the conversation between agent and models.
 type Conversed struct {
 	Conversation *protocol.Conversation
-	// Told says that the agent was told of an anomaly that is not over.
+	// Told says that the agent has received a message about an anomaly that is not over.
 	Told bool
 }
 
 func (e Conversed) apply(s *State, _ time.Time) { s.Conversation, s.Told = e.Conversation, e.Told }
 
-// Terminated: the pod is asked to end, or the agent's container is gone.
+// Terminated: the pod received a signal to end, or the agent's container is gone.
 type Terminated struct{}
 
 func (Terminated) apply(s *State, _ time.Time) { s.end(Terminate) }
 
 // Connected: the runner is there, and says how things stand.
 type Connected struct {
-	// Running: the agent that was started for the current task lives. One that is to be ended, because it is started anew, is none.
+	// Running: the agent that was started for the current task is running. An agent that the watchdog must end, to start it again from the
+	// beginning, does not count.
 	Running bool
 	// Exited is how the agent of the current task ended, if it did.
 	Exited *protocol.RunnerExited
@@ -136,8 +137,7 @@ func (e Connected) apply(s *State, now time.Time) {
 	}
 }
 
-// Disconnected: the runner is out of reach. Either it comes back, with everything stopped meanwhile, or its container is
-// gone and the pod is asked to end.
+// Disconnected: the runner is out of reach. Either it comes back, with everything stopped meanwhile, or its container is gone and the pod ends.
 type Disconnected struct{}
 
 func (Disconnected) apply(s *State, _ time.Time) { s.Agent.Connected = false }
@@ -178,7 +178,7 @@ func (e NotStarted) apply(s *State, _ time.Time) {
 // AgentExited: the process that was started has ended; others may live.
 type AgentExited struct {
 	Code int
-	// Failure of the calls of models that it made last, where it ended for that; nil otherwise.
+	// Failure of its latest model calls, if it ended because of them; nil otherwise.
 	Failure *protocol.Failure
 }
 
@@ -220,14 +220,14 @@ type Aborted struct{}
 
 func (Aborted) apply(s *State, _ time.Time) { s.idle() }
 
-// Changed: so many paths have changed since the last capture began.
+// Changed: this number of paths has changed since the last capture began.
 type Changed struct {
 	Paths int
 }
 
 func (e Changed) apply(s *State, _ time.Time) { s.Checkpoints.Changed = e.Paths }
 
-// Taken: a checkpoint was captured, judged and recorded.
+// Taken: the watchdog captured, checked and recorded a checkpoint.
 type Taken struct {
 	// Action that led to it.
 	Action Action
@@ -241,8 +241,8 @@ type Taken struct {
 	// Head is the last promoted commit, Changed whether its tree differs from the base's.
 	Head    string
 	Changed bool
-	// Objection names the worst violation and what to do about it, Told what the agent is told of all of them; empty where
-	// nothing was judged anew.
+	// Objection names the worst violation and what to do about it, and Told is the text for the agent about all of them; both are empty if the
+	// checkpoint checked nothing new.
 	Objection, Told string
 	// Place is where the work is.
 	Place Place
@@ -308,7 +308,7 @@ func (t *Task) close(e Taken, end Ending, correct bool) {
 	}
 }
 
-// Missed: a checkpoint could not be captured, judged or recorded.
+// Missed: the watchdog could not capture, check or record a checkpoint.
 type Missed struct {
 	Action Action
 	Fault  protocol.Fault

@@ -71,7 +71,7 @@ type Allowed struct {
 
 func (e Allowed) apply(s *State, _ time.Time) { s.Allowance = e.Allowance }
 
-// FrozenNow: the agent was frozen until a person has acted.
+// FrozenNow: the agent is frozen until a user acts.
 type FrozenNow struct{}
 
 func (FrozenNow) apply(s *State, now time.Time) {
@@ -80,7 +80,7 @@ func (FrozenNow) apply(s *State, now time.Time) {
 	s.Agent.obeys()
 }
 
-// ThawedNow: the agent was let go again.
+// ThawedNow: the agent runs again.
 type ThawedNow struct{}
 
 func (ThawedNow) apply(s *State, _ time.Time) {

@@ -10,22 +10,22 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Measure of steering: what is done with the whole run about an agent in trouble, because words have not helped. The agent's call of a model is
-// held until it is over.
+// Measure of steering: an act on the whole run of an agent in trouble, after messages have not helped. The watchdog holds the agent's model
+// call until the measure is over.
 type Measure struct {
-	// ID, by which it is done once.
+	// ID of the measure: the watchdog carries out one ID once.
 	ID string
-	// Rung is Hold, Rollback, Restart or Block; or NoTools, when the agent has ended with such a turn and is to go on in its session.
+	// Rung is Hold, Rollback, Restart or Block; or NoTools, if the agent ended with such a turn and must continue in its session.
 	Rung policy.Rung
-	// Message says for people what is wrong.
+	// Message tells users what is wrong.
 	Message string
-	// Until the agent is held at most; zero where a person must act. Of Hold alone.
+	// Until is the latest end of a hold; zero if a user must act. Only for Hold.
 	Until time.Time
-	// Over says that there is nothing more to do, and Done that it was done.
+	// Over says that there is nothing more to do, and Done that the watchdog carried it out.
 	Over, Done bool
 }
 
-// Steered: steering wants a measure. It is heard again after a crash.
+// Steered: steering wants a measure. Steering sends it again after a crash.
 type Steered struct{ Measure Measure }
 
 func (e Steered) apply(s *State, _ time.Time) {
@@ -72,7 +72,7 @@ type Settled struct{}
 
 func (Settled) apply(s *State, _ time.Time) { s.Measure = nil }
 
-// Released: the agent has been held for as long as it may be.
+// Released: the hold of the agent has reached its maximum time.
 type Released struct{}
 
 func (Released) apply(s *State, _ time.Time) {

@@ -17,7 +17,7 @@ const (
 	pauseGrowth = 4
 )
 
-// PauseAfter is the pause after so many failed checkpoints in a row, before the next one. minInterval is that of the
+// PauseAfter is the pause before the next checkpoint, given the number of consecutive failed ones. minInterval is that of the
 // policy.
 func PauseAfter(failures int, minInterval time.Duration) time.Duration {
 	pause := max(minInterval, leastPause)

@@ -34,8 +34,8 @@ func (p Preparation) Pause() time.Duration {
 	return min(lastRetry, firstRetry<<min(max(p.tries-1, 0), 10))
 }
 
-// Final is the last word about a preparation that is not tried again: the repository is one that cannot be worked on, or
-// what keeps failing has no name, and nobody knows whether it will pass.
+// Final is the final report of a preparation that is not tried again: Tidewaiter cannot work on the repository, or the failure is of an
+// unknown kind that may never pass.
 func (p Preparation) Final() (protocol.FinalReport, bool) {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: p.fault.Reason, Message: p.fault.Message}
 	switch p.fault.Reason {

@@ -9,8 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// AnswerRejected: what a model has answered is not accepted, and the task cannot be done. The agent is ended, and what it has
-// written is captured.
+// AnswerRejected: the gateway rejects the model's answer, and the task cannot be done. The watchdog ends the agent and captures what it has written.
 type AnswerRejected struct {
 	// Message says why.
 	Message string

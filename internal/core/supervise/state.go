@@ -17,8 +17,8 @@ import (
 type Rules struct {
 	// Interval between checkpoints of a workspace that changed.
 	Interval time.Duration
-	// MinInterval between any two checkpoints, except those that end something; also the first pause before a failed one
-	// is tried again (see PauseAfter).
+	// MinInterval between any two checkpoints, except checkpoints that end something. It is also the first pause after a failed checkpoint
+	// (see PauseAfter).
 	MinInterval time.Duration
 	// MaxChanges is how many changed paths call for a checkpoint.
 	MaxChanges int
@@ -64,19 +64,19 @@ type Task struct {
 	Captured bool
 	// ExitCode of the agent, once it exited.
 	ExitCode int
-	// Corrections is how often it was started again because its work was not valid, and Correction what it is told the next
-	// time; empty where it is told nothing.
+	// Corrections is how often the watchdog started it again because its work was not valid, and Correction the text for its next start; empty
+	// if there is none.
 	Corrections int
 	Correction  string
 	// Rejected says why the task has failed while its agent worked on it; empty where it has not. RejectedReason is one of the contract's.
 	Rejected, RejectedReason string
-	// Restart is the act by which the agent is started anew; empty where it is not. RestartReason says for people why, and Back that the workspace has
-	// gone back for it.
+	// Restart is the ID of the act that starts the agent again from the beginning; empty if there is none. RestartReason tells users why, and
+	// Back says that the workspace was restored for it.
 	Restart, RestartReason string
 	Back                   bool
-	// Continues is the act by which the agent goes on that has ended in a turn without tools; empty where it does not.
+	// Continues is the ID of the act that lets the agent continue after it ended in a turn without tools; empty if there is none.
 	Continues string
-	// Failure of the calls of models that the agent made last, where it ended for that; nil otherwise.
+	// Failure of the agent's latest model calls, if it ended because of them; nil otherwise.
 	Failure *protocol.Failure
 	// Completed is when the agent said that the task is done (Deterministic mode); zero before.
 	Completed time.Time
@@ -93,7 +93,7 @@ type Agent struct {
 	Running bool
 	// Leftovers: a process of the agent may live; true from a start until everything was killed.
 	Leftovers bool
-	// Frozen until a person has acted, and since when.
+	// Frozen until a user has acted, and since when.
 	Frozen   bool
 	FrozenAt time.Time
 	// Resisted counts kills, freezes and thaws in a row that failed; Resistance is why the last one did.
@@ -129,7 +129,7 @@ type Checkpoints struct {
 	Failure protocol.Fault
 	// RetryAt is when a failed one is tried again.
 	RetryAt time.Time
-	// Breaker is open: too many failed in a row, and a person decides.
+	// Breaker is open: too many consecutive ones failed, and a user decides.
 	Breaker bool
 }
 
@@ -144,7 +144,7 @@ type Delivery struct {
 	Head string
 	// Changed is false when the head's tree is the base's.
 	Changed bool
-	// Reviewed: the head was judged under the policy with the hash PolicyHash.
+	// Reviewed: the review has checked the head under the policy with the hash PolicyHash.
 	Reviewed bool
 	// Objection is why the review refuses the head; empty when it does not. ObjectionReason is a reason of the protocol.
 	Objection, ObjectionReason string
@@ -166,11 +166,11 @@ type State struct {
 	Seal bool
 	// Sessions: the agent can be started again in its session, and told something.
 	Sessions bool
-	// Errand: the sealed attempt was asked for something else than a delivery.
+	// Errand: the sealed attempt has orders for something other than a delivery.
 	Errand bool
 	// Mode that the pod is made for, and NextMode that the next task is to run in.
 	Mode, NextMode string
-	// Patches of the agent that wait to be judged, and the Question that it waits on.
+	// Patches of the agent that wait for a check, and the Question whose answer it waits for.
 	Patches  int
 	Question *protocol.Question
 	// Rules of the task at hand.
@@ -183,7 +183,7 @@ type State struct {
 	Allowance protocol.Allowance
 	// Conversation of the agent with its models, as it was reported last; nil before there is one.
 	Conversation *protocol.Conversation
-	// Told says that the agent was told of an anomaly that is not over.
+	// Told says that the agent has received a message about an anomaly that is not over.
 	Told bool
 	// Place is where the work is, as the newest checkpoint has it.
 	Place Place
@@ -193,14 +193,14 @@ type State struct {
 	Requests []protocol.Request
 	// PolicyHash of the policy in the newest orders.
 	PolicyHash string
-	// End that is asked for, and why.
+	// End that orders or signals demand, and why.
 	End        End
 	StopReason string
 	// Closed: the checkpoint that precedes the end was taken, or given up.
 	Closed bool
 	// Earlier is the last final report of an earlier attempt.
 	Earlier *protocol.FinalReport
-	// Doing is the act under way; Wait for none. Cancelled: it was asked to break off.
+	// Doing is the act in progress; Wait if there is none. Cancelled: the watchdog has cancelled it.
 	Doing     Kind
 	Cancelled bool
 	// Final is the report that ended the attempt.

@@ -16,7 +16,7 @@ const leaveWithin = 30 * time.Second
 
 // Tools is what the agent has asked for through the tools of Deterministic mode, as it stands now.
 type Tools struct {
-	// Patches that wait to be judged.
+	// Patches that wait for a check.
 	Patches int
 	// Question that waits for an answer; nil for none.
 	Question *protocol.Question
@@ -31,7 +31,7 @@ func (e Tools) apply(s *State, _ time.Time) {
 	}
 }
 
-// Laid: a patch was judged, and laid into the workspace or refused.
+// Laid: the watchdog has checked a patch, and applied it to the workspace or refused it.
 type Laid struct {
 	// Head and Changed as in Taken.
 	Head    string
