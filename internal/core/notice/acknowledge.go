@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// Patience is how many turns an agent has to acknowledge a rule of severity Critical: as many as a role may work without progress. After them it is
-	// asked again, and after as many more people are told (ADR 86).
+	// Patience is how many turns an agent has to acknowledge a rule of severity Critical: as many as a role may work without progress. After
+	// them the watchdog asks it again, and after as many more it informs users (ADR 86).
 	Patience = 12
 	// maxAsks are remembered. Of more the agent is told, and its silence about them is not.
 	maxAsks = 32
@@ -28,20 +28,20 @@ const (
 	form = `"VIOLATION <rule>: UNDERSTOOD - what you do instead"`
 )
 
-// Ask is a broken rule of severity Critical that the agent was asked to acknowledge, and has not.
+// Ask is a request to the agent to acknowledge a broken rule of severity Critical, without an answer so far.
 type Ask struct {
 	// Sequence and Checkpoint are the number and the name of the checkpoint that found it.
 	Sequence   int64  `json:"sequence"`
 	Checkpoint string `json:"checkpoint"`
 	Rule       string `json:"rule"`
-	// Turn of the Board in which the agent was asked last, and how many Times it was.
+	// Turn of the Board at the last request, and Times, the number of requests.
 	Turn  int64 `json:"turn"`
 	Times int   `json:"times"`
 }
 
 // Understood is what an agent says of a broken rule.
 type Understood struct {
-	// Rule, and the name of the Checkpoint that found it; empty for all that it was asked about.
+	// Rule, and the name of the Checkpoint that found it; empty for all rules that the watchdog asked about.
 	Rule, Checkpoint string
 	// Instead is what the agent does instead, in its own words.
 	Instead string
@@ -73,8 +73,9 @@ func Critical(list []protocol.Violation) (rules []string) {
 // Tick is a turn of the agent: a request of its main thread or, where it asks no model, a result of a tool or a checkpoint.
 func (b *Board) Tick() { b.Turn++ }
 
-// Asked takes that the agent was asked to acknowledge rules that a checkpoint, by its number and its name, has found broken. A rule that is broken
-// again before the agent has acknowledged it is one that it has been silent about all the time, and is acknowledged with the newest checkpoint.
+// Asked records that the watchdog asked the agent to acknowledge rules that a checkpoint, by its number and its name, has found broken. If
+// a rule is broken again before the agent acknowledges it, the first request still counts, and the acknowledgment goes to the newest
+// checkpoint.
 func (b *Board) Asked(sequence int64, checkpoint string, rules []string) {
 	for _, rule := range rules {
 		switch i := slices.IndexFunc(b.Asks, func(a Ask) bool { return a.Rule == rule }); {
@@ -96,7 +97,7 @@ func (b *Board) overdue(times int) (list []Ask) {
 	return list
 }
 
-// Silent are the rules that the agent was asked about twice without an answer, each in words.
+// Silent describes the rules about which the watchdog asked the agent twice without an answer.
 func (b *Board) Silent() (list []string) {
 	for _, a := range b.overdue(2) {
 		list = append(list, fmt.Sprintf("rule %s at checkpoint %s", a.Rule, a.Checkpoint))
@@ -104,8 +105,8 @@ func (b *Board) Silent() (list []string) {
 	return list
 }
 
-// Remind gives what the agent is to be asked for the second time, which it is taken to be then: as many rules at once as one line for an agent,
-// or one Checkpoint, has room for. The others follow when it is called again.
+// Remind returns the rules about which the watchdog must ask the agent a second time, and records that it has asked: as many rules as one
+// line for an agent, or one Checkpoint, has room for. The next call returns the others.
 func (b *Board) Remind() (due []Ask) {
 	if due = b.overdue(1); len(due) > 0 {
 		due = due[:min(len(due), protocol.MaxAcknowledgments)]
@@ -119,7 +120,8 @@ func (b *Board) Remind() (due []Ask) {
 	return due
 }
 
-// Acknowledge takes what the agent says, of what it was asked about alone. It gives what is to be kept with the checkpoints, and the Board after that.
+// Acknowledge records the agent's acknowledgments of rules that the watchdog asked about, and ignores any other. It returns the
+// acknowledgments to store with the checkpoints, and the Board after them.
 func (b *Board) Acknowledge(said []Understood) (list []protocol.Acknowledgment, next Board) {
 	next = *b
 	next.Asks, next.Words = nil, slices.Clone(b.Words)

@@ -20,33 +20,33 @@ const (
 	between = "\n\n"
 )
 
-// Board is what an agent that reads no lines is told of its work: with its next call of a model, or beside the next result of a tool. What a
-// newer checkpoint says takes the place of what the one before it has said. The zero Board is empty; it is written as JSON.
+// Board has the notices about its work for an agent that reads no lines: it gets them with its next model call, or next to the next result
+// of a tool. The notice of a newer checkpoint replaces that of the previous one. The zero Board is empty; a Board is stored as JSON.
 type Board struct {
 	// Words that the agent has not been told, the oldest first.
 	Words []Word `json:"words,omitempty"`
-	// Ahead are the broken rules that no checkpoint has seen and that the agent has not been told of; Warned those that it has.
+	// Ahead are the broken rules that no checkpoint has seen and about which the agent has no warning; Warned are the ones with a warning.
 	Ahead  []Point `json:"ahead,omitempty"`
 	Warned []Point `json:"warned,omitempty"`
 	// Heeded counts the broken rules that were fixed before a checkpoint saw them.
 	Heeded int64 `json:"heeded,omitempty"`
 	// Newest is the number of the newest checkpoint that the Board knows of.
 	Newest int64 `json:"newest,omitempty"`
-	// Stands is what the newest checkpoint has said, where the agent was told and it still holds; nil otherwise.
+	// Stands is the notice of the newest checkpoint if the agent has received it and it still holds; nil otherwise.
 	Stands *Standing `json:"stands,omitempty"`
-	// Turn counts the agent's turns, and Asks are what it was asked to acknowledge and has not.
+	// Turn counts the agent's turns, and Asks are the open requests for acknowledgment.
 	Turn int64 `json:"turn,omitempty"`
 	Asks []Ask `json:"asks,omitempty"`
 }
 
-// Standing is a word that an agent was told, behind so many entries of its conversation.
+// Standing is a notice that an agent has received, and the number of entries of its conversation before it.
 type Standing struct {
 	Word
 
 	After int `json:"after"`
 }
 
-// Word is what is told of one checkpoint or rollback.
+// Word is the notice of one checkpoint or rollback.
 type Word struct {
 	// Checkpoint is its name and Sequence its number, Severity that of the worst broken rule.
 	Checkpoint string `json:"checkpoint"`
@@ -55,11 +55,11 @@ type Word struct {
 	// Points are the broken rules, and More how many are not listed.
 	Points []Point `json:"points,omitempty"`
 	More   int     `json:"more,omitempty"`
-	// Back says what went back; empty for nothing. What went back is told whatever is right by then.
+	// Back says what went back; empty for nothing. The agent learns about it even if the violations are fixed by then.
 	Back string `json:"back,omitempty"`
 	// Fixed is the checkpoint whose broken rules are fixed by this one; empty for none.
 	Fixed string `json:"fixed,omitempty"`
-	// Critical are the rules that the agent is asked to acknowledge.
+	// Critical are the rules that the agent must acknowledge.
 	Critical []string `json:"critical,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func (b *Board) Broken(sequence int64, n Violations) {
 	b.say(w)
 }
 
-// Valid takes that a checkpoint, by its number and its name, has found nothing broken that an agent is told of.
+// Valid records that a checkpoint, by its number and its name, has found no violation that concerns the agent.
 func (b *Board) Valid(sequence int64, checkpoint string) {
 	b.Newest = sequence
 	b.checked(nil)
@@ -98,7 +98,7 @@ func (b *Board) Recall(sequence int64, checkpoint, objection string) {
 		checkpoint, trimmed(objection, 4*maxText))})
 }
 
-// Forget what is told, for the agent was told it otherwise. What it is to acknowledge stays.
+// Forget removes the notices, because the agent received them another way. The requests for acknowledgment stay.
 func (b *Board) Forget(sequence int64) {
 	*b = Board{Heeded: b.Heeded, Newest: max(b.Newest, sequence), Turn: b.Turn, Asks: b.Asks}
 }
@@ -106,7 +106,7 @@ func (b *Board) Forget(sequence int64) {
 // Anew forgets everything but what is counted: there is another agent, or it works on another task.
 func (b *Board) Anew() { *b = Board{Heeded: b.Heeded, Newest: b.Newest} }
 
-// RolledBack takes that the workspace went back, and whether that is told. What was broken before may be so no more.
+// RolledBack records that the workspace went back, and whether the agent learns about it. Earlier violations may be gone.
 func (b *Board) RolledBack(n Rollback, told bool) {
 	b.drop()
 	b.Ahead, b.Warned, b.Stands = nil, nil, nil
@@ -156,7 +156,8 @@ func (b *Board) say(w Word) {
 	b.Words = b.Words[max(0, len(b.Words)-maxWords):]
 }
 
-// Keep what stands in notes that are still there. What a conversation does not show any more, and what still holds, is told again.
+// Keep keeps what stands in notes that are still in the conversation. The agent gets a note again if the conversation no longer shows it
+// and it still holds.
 func (b *Board) Keep(there func(after int) bool) {
 	if b.Stands == nil || there(b.Stands.After) {
 		return
@@ -169,14 +170,14 @@ func (b *Board) Keep(there func(after int) bool) {
 	b.Words = slices.DeleteFunc(b.Words, func(w Word) bool { return w.Fixed != "" }) // there is nothing to take back
 }
 
-// Within says that what stood behind more entries than so many stands behind those now.
+// Within moves what stood behind more entries than the given number to stand behind that number.
 func (b *Board) Within(entries int) {
 	if b.Stands != nil {
 		b.Stands.After = min(b.Stands.After, entries)
 	}
 }
 
-// Note is what is told now, behind so many entries; "" for nothing. Next is the Board after it was told.
+// Note is the text for the agent now, behind the given number of entries; "" for nothing. Next is the Board after that.
 func (b *Board) Note(entries int) (text string, next Board) {
 	next = *b
 	next.Words, next.Ahead, next.Warned, next.Asks = nil, nil, slices.Clone(b.Warned), slices.Clone(b.Asks)

@@ -21,8 +21,8 @@ const (
 	maxListed, maxName = 40, 80
 )
 
-// Bounds tells an agent before it begins where it may write, by what it is held to. Of long lists it names as many as there is room for, of each the
-// same number. Role is that of the agent, and locks are the contracts that are locked for it.
+// Bounds tells an agent before it begins where its policy and its plan let it write. If there is not room for everything, it names the same
+// number of entries of each long list. role is the agent's role, and locks are the contracts whose locks the Feature holds.
 func Bounds(plan protocol.Plan, p policy.Effective, role string, locks []string) string {
 	for most := maxListed; ; most-- {
 		if text := bounds(plan, p, role, locks, most); tokens(text) <= maxBounds || most == 1 {
@@ -117,7 +117,7 @@ func named(names []string, most int) string {
 	return strings.Join(shown, ", ")
 }
 
-// Remains tells an agent that goes on which of its files went back when its container was lost. Checkpoint is the name of the one that keeps them.
+// Remains tells an agent that continues which of its files went back when its container was lost. Checkpoint is the name of the one that keeps them.
 func Remains(checkpoint string, changes []judge.Change) string {
 	if len(changes) == 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// Directive tells what a person wants done, or to know.
+// Directive tells the agent what a user wants it to do or to know.
 type Directive struct {
 	Type string `json:"type"`
 	// DirectiveID, and Kind and Priority of it: functional or cleanup, critical, normal or low.

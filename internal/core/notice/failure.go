@@ -14,7 +14,7 @@ import (
 type Failure struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
-	// Reason is a word of the conditions, Message says what went wrong and where.
+	// Reason is one of the reasons of conditions. Message says what went wrong and where.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	// FailuresInARow counts this one. At FailuresAllowed the agent is frozen.
@@ -24,7 +24,7 @@ type Failure struct {
 	Suggestion      string `json:"suggestion"`
 }
 
-// Failed tells of a checkpoint that failed; inARow counts it and those that failed before it, allowed is how many may.
+// Failed reports a failed checkpoint; inARow is the number of consecutive failures including this one, and allowed the limit of them.
 func Failed(f protocol.Fault, inARow, allowed int, at time.Time) Failure {
 	n := Failure{
 		Type: "checkpoint_failed", Timestamp: at.UTC(), Reason: f.Reason, Message: f.Message,

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notice makes the lines that an agent is sent: what happened to its work and what it can do about it. A line is a
-// JSON object whose type says which of these it is; an agent that does not know a type leaves the line alone.
+// Package notice makes the lines that the watchdog sends to an agent: what happened to its work and what it can do about it. A line is a
+// JSON object with a type; an agent ignores lines of a type that it does not know.
 package notice
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Bounds of what an agent is told: a pipe holds 64 KiB, and a line waits for the agent to read it.
+// Bounds of notices: a pipe holds 64 KiB, and a line waits for the agent to read it.
 const (
 	// MaxViolations and MaxFiles bound the lists of a notice; Kept is what a journal keeps of its line, in bytes.
 	MaxViolations = 20
@@ -34,7 +34,7 @@ func Line(notice any) (string, error) {
 	return string(line), err
 }
 
-// Violation is a broken rule as an agent is told of it.
+// Violation is a broken rule as notices describe it.
 type Violation struct {
 	File       string `json:"file"`
 	Constraint string `json:"constraint"`

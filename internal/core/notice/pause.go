@@ -19,7 +19,7 @@ type Resume struct {
 	CheckpointID string `json:"checkpoint_id"`
 }
 
-// Pause asks for a pause before a checkpoint; the answer is waited for so long. After tells when it is over.
+// Pause asks for a pause before a checkpoint; the watchdog waits for the answer for the given time. After says that the pause is over.
 func Pause(checkpoint string, within time.Duration) (ask PauseRequest, after Resume) {
 	ask = PauseRequest{Type: "pause_request", CheckpointID: checkpoint, Reason: "checkpoint_validation", TimeoutMS: within.Milliseconds()}
 	return ask, Resume{Type: "resume", CheckpointID: checkpoint}

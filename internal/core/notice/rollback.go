@@ -16,10 +16,10 @@ import (
 // maxNamed bounds the paths that a sentence names.
 const maxNamed = 5
 
-// Rollback tells that files went back because a person asked.
+// Rollback says that files went back because a user asked.
 type Rollback struct {
 	Type string `json:"type"`
-	// RequestID and Kind are those of the request.
+	// RequestID and Kind of the request.
 	RequestID string `json:"request_id"`
 	Kind      string `json:"kind"`
 	// CheckpointID keeps the state before; RestoredFrom is the one gone back to, absent for the last valid state.

@@ -26,7 +26,7 @@ type Violations struct {
 	// FilesReverted went back because of this, and ChangesKept stay.
 	FilesReverted []string `json:"files_reverted,omitempty"`
 	ChangesKept   int      `json:"changes_kept,omitempty"`
-	// RequiresAcknowledgment: the agent is asked for a line violation_ack.
+	// RequiresAcknowledgment asks the agent for a line violation_ack.
 	RequiresAcknowledgment bool `json:"requires_acknowledgment,omitempty"`
 
 	// told are all of the violations, and back what went back; nil for nothing.
@@ -34,8 +34,8 @@ type Violations struct {
 	back *Back
 }
 
-// Broken tells of what a judgement has to say to the agent. Checkpoint is the name of the checkpoint; back is what went back because of it, nil where
-// the workspace was left as it is.
+// Broken reports the violations of a checkpoint to the agent. checkpoint is the name of the checkpoint; back is what went back because of
+// it, or nil if the workspace stays as it is.
 func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.Change, back *Back) Violations {
 	n := Violations{
 		Type: "checkpoint_violation", Severity: strings.ToLower(string(j.Severity)), CheckpointID: checkpoint, Timestamp: at.UTC(),

@@ -10,7 +10,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Understood is what the agent says of rules that it broke by another way than its conversation; n says of how many it was asked.
+// Understood handles acknowledgments of broken rules that come by another way than the conversation. n is the number of rules that the
+// agent acknowledged.
 func (s *State) Understood(f Facts, said ...notice.Understood) (n int, e Effects) {
 	d := &decision{s: s, f: f}
 	n = d.understood(said)
@@ -46,7 +47,7 @@ func (d *decision) understood(said []notice.Understood) int {
 	return len(list)
 }
 
-// Silent are the broken rules that the agent was asked about twice without an answer, each in words.
+// Silent describes the broken rules about which the watchdog asked the agent twice without an answer.
 func (s *State) Silent() []string { return s.Board.Silent() }
 
 // tick is a turn of the agent. People are told when it has been silent for too long.

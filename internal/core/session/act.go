@@ -12,20 +12,20 @@ import (
 
 // Act is what steering wants done with the whole run, because words have not helped. Until it is settled, no request is sent on.
 type Act struct {
-	// ID, by which it is done once: it has the number of the step. No request of a person has one like it.
+	// ID of the act: the watchdog carries out one ID once. It contains the number of the step. No request of a user has such an ID.
 	ID string `json:"id"`
 	// Task that it is about.
 	Task string `json:"task"`
-	// Rung is Hold, Rollback, Restart or Block; or NoTools, when the agent has ended with such a turn and is to go on.
+	// Rung is Hold, Rollback, Restart or Block; or NoTools, if the agent ended with such a turn and must continue.
 	Rung policy.Rung `json:"rung"`
-	// Thread whose model is told what came of it.
+	// Thread whose model learns the result.
 	Thread int `json:"thread"`
 	// Evidence says for people what is wrong.
 	Evidence string `json:"evidence"`
 	// Message for the agent where the act was done, and Otherwise where it was not.
 	Message   string `json:"message"`
 	Otherwise string `json:"otherwise,omitempty"`
-	// Until the agent is held at most; zero where a person must act.
+	// Until is the latest end of a hold; zero if a user must act.
 	Until time.Time `json:"until,omitzero"`
 }
 
@@ -41,8 +41,8 @@ func (d *decision) want(step steering.Step, number int64) {
 	d.e.Keep = true
 }
 
-// Settle an act that was done, or cannot be. After a restart, and when the work has ended, nothing is remembered of the conversation but what
-// was tried; the requests of the agent that was ended are not sent on.
+// Settle an act that the watchdog has carried out, or cannot. After a restart, and when the work has ended, the state forgets the
+// conversation except for what steering tried. It refuses requests of the ended agent.
 func (s *State) Settle(f Facts, id string, done bool) Effects {
 	d, a := &decision{s: s, f: f}, s.Act
 	if a == nil || a.ID != id {

@@ -11,8 +11,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 )
 
-// Post changes what the agent is to be told of its work: with its next call of a model or, where it asks none, beside the next result of one of the
-// watchdog's tools. It is kept at once where the change says so.
+// Post changes the notices about its work for the agent. It gets them with its next model call or, if it calls no model, next to the next
+// result of one of the watchdog's tools. The caller stores them at once if the change says so.
 func (s *State) Post(f Facts, change func(*notice.Board) (keep bool)) Effects {
 	d := &decision{s: s, f: f}
 	if f.Terms.Task != "" {

@@ -43,7 +43,7 @@ func (d *decision) tell() {
 	s.reported, d.e.Report = reported{at: now, turn: s.Turns, what: what}, true
 }
 
-// Late is the time that a call has asked for to report what was held back.
+// Late is the time at which a call wants to report what it held back.
 func (s *State) Late(f Facts) Effects {
 	d := &decision{s: s, f: f}
 	d.tell()
@@ -60,7 +60,7 @@ func (s *State) wrong() string {
 	return strings.Join(all, " ")
 }
 
-// Conversation as it is reported; nil before there is one, and while there is nothing to say of an agent that asks no model.
+// Conversation as it is reported; nil before there is one, and for an agent that calls no model as long as it has no findings.
 func (s *State) Conversation(f Facts) *protocol.Conversation {
 	if s.Turns == 0 && len(s.Anomalies.Episodes) == 0 && s.Board.Heeded == 0 {
 		return nil

@@ -23,13 +23,13 @@ type Pending struct {
 
 // Reply to a request.
 type Reply struct {
-	// Body is the request as it is sent on; nil while it is held.
+	// Body is the request for the gateway; nil during a hold.
 	Body []byte
 	// Held is the request that waits until the Act is settled; nil for none.
 	Held *Pending
-	// Exchange is that of the request: what comes of it is told by it.
+	// Exchange identifies the request in later calls about it.
 	Exchange Exchange
-	// Unplaced says why the model is told with its next request; nil where it was told, or nothing was to be said.
+	// Unplaced says why the text must wait for the next request; nil if this one has it, or if there is none.
 	Unplaced error
 	// Thread and Turn of the request.
 	Thread, Turn int
@@ -49,7 +49,8 @@ type Exchange struct {
 // Turn of the run that the request belongs to.
 func (x Exchange) Turn() int64 { return x.turn }
 
-// Request is heard, and decided on. While an Act is wanted none is asked for; where one is wanted because of it, the Reply is Held.
+// Request reads a request and decides about it. While the session wants an Act, it does not ask for another one. If it wants one because of
+// this request, the Reply is Held.
 func (s *State) Request(f Facts, r dialect.Request) (Reply, Effects) {
 	d := &decision{s: s, f: f}
 	d.begin(f.Terms.Task)
@@ -70,7 +71,7 @@ func (s *State) Request(f Facts, r dialect.Request) (Reply, Effects) {
 	return d.reply(p, step)
 }
 
-// Released goes on with a request that was held. It is not sent on where its agent was ended meanwhile: see State.Born.
+// Released continues with a held request. It refuses the request if the watchdog has ended its agent meanwhile: see State.Born.
 func (s *State) Released(f Facts, p *Pending) (Reply, Effects) {
 	return (&decision{s: s, f: f}).reply(*p, steering.Step{})
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// Resume with what was remembered, which may be nothing, or older than the journal. What was decided since is read from there: an act that nobody has settled is
-// wanted, what an agent was to be told by lines or tools is told, what was tried with the whole run is not tried again, and a step that is decided once
-// more because its request comes once more is the same step.
+// Resume from a stored state, which may be missing or older than the journal. Resume reads later decisions from the journal: the session
+// still wants an act that nobody has settled, still gives the agent texts that wait for lines or tools, and does not try again what it
+// tried with the whole run. A step that it decides again because its request comes again is the same step.
 func (s *State) Resume(f Facts) {
 	if s.Attempt != f.Attempt { // what was tried with the run before need not fail again
 		s.Attempt, s.Steering.Spent, s.Bared = f.Attempt, nil, nil

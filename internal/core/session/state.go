@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session supervises one agent's conversation with its models: what each request, each answer and the passing of time say of it, what is done
-// about it, and what the agent is told. core/conversation reads, core/anomaly finds what is wrong and core/session/steering decides what follows; a session puts
-// these together, with what people and checkpoints have to say, into the next request.
+// Package session supervises one agent's conversation with its models: what each request, each answer and the passing of time say about it,
+// what the watchdog does about it, and which texts the agent gets. core/conversation reads, core/anomaly finds what is wrong and
+// core/session/steering decides what follows; a session combines these with texts of users and checkpoints into the next request.
 //
 // A State is a function of what it was given: it has no clock, no disk and no network. What it wants done is in the Effects of each call.
 package session
@@ -33,13 +33,13 @@ type State struct {
 	Threads map[int]*Thread `json:"threads,omitempty"`
 	// Bared is the turn without tools that the agent may end with; nil where there was none, or the agent has gone on after it.
 	Bared *Bared `json:"bared,omitempty"`
-	// Directed is what the main thread was told of directives.
+	// Directed is what the main thread contains about directives.
 	Directed directives.Told `json:"directed,omitempty"`
-	// Stood: the main thread was told what people had said before it began, or before it was compacted.
+	// Stood: the main thread contains what users had said before it began, or before it was compacted.
 	Stood bool `json:"stood,omitempty"`
-	// Board has what the agent is to be told of its work, and what it was told.
+	// Board has the notices about its work that the agent must get, and the ones that it has.
 	Board notice.Board `json:"board,omitzero"`
-	// Turns of main threads, over all tasks and attempts: the one number of a turn that people and agents are told.
+	// Turns of main threads, over all tasks and attempts: the only number of a turn that users and agents see.
 	Turns int64 `json:"turns"`
 	// Attempt that it was kept in last.
 	Attempt int64 `json:"attempt,omitempty"`
@@ -82,7 +82,7 @@ type Facts struct {
 	Recorded journal.Steered
 	// Reach of an agent that asks no model: whether it has tools, and takes lines.
 	Reach steering.Reach
-	// Idle says that the agent has nothing to do: it waits for a person, is frozen, or has ended.
+	// Idle says that the agent has nothing to do: it waits for a user, is frozen, or has ended.
 	Idle bool
 	// Directives that the agent is given, and how far each is.
 	Directives directives.List
@@ -98,7 +98,7 @@ type Effects struct {
 	Steps []protocol.SteeringStep
 	// Keep says that the State is to be kept now.
 	Keep bool
-	// Told is what the agent was told of its work; "" for nothing.
+	// Told is the notice about its work that the agent got; "" for none.
 	Told string
 	// Report says that there is something to report, and Later after how long there will be; 0 for never.
 	Report bool

@@ -11,17 +11,17 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// Terms that an agent is held to.
+// Terms are the policy's values for one agent.
 type Terms struct {
 	// Task that it works on; empty where it works on none.
 	Task  string
 	Rules steering.Rules
-	// SaluteEvery so many turns there is a report.
+	// SaluteEvery is the number of turns between two status reports.
 	SaluteEvery int
 }
 
-// NewTerms are those of a task's policy and of the agent's role, empty for none, and of where its client makes room in its context by itself. A
-// policy that says how full the context may be has the last word.
+// NewTerms takes the terms from a task's policy, from the agent's role, which may be empty, and from the point at which its client compacts
+// the context by itself. If the policy says how full the context may be, its value decides.
 func NewTerms(task string, p *policy.Effective, role string, compaction anomaly.Compaction) Terms {
 	t := Terms{Task: task, Rules: steering.Defaults(), SaluteEvery: policy.BuiltinSalute}
 	r, named := p.Role(role)

@@ -13,7 +13,7 @@ import (
 
 // Word is what an agent that asks no model is to be told because something is wrong.
 type Word struct {
-	// Step of steering that it belongs to; an agent that is told twice, because the watchdog began anew, knows it by that.
+	// Step of steering that it belongs to. It lets an agent recognise a message that it gets twice because the watchdog restarted.
 	Step    int64  `json:"step"`
 	Channel string `json:"channel"`
 	Anomaly string `json:"anomaly"`
@@ -46,8 +46,8 @@ func (s *State) Said(step int64) (e Effects) {
 	return e
 }
 
-// Words are what is to be told beside the result of a tool; "" for nothing. They are given once: what is wrong to any agent, and what is said of its work to
-// one that asks no model.
+// Words is the text to add to the result of a tool; "" for none. Each text comes once: messages about anomalies for any agent, and notices
+// about its work for an agent that calls no model.
 func (s *State) Words(f Facts) (words string, e Effects) {
 	d := &decision{s: s, f: f}
 	if s.Word != nil && s.Word.Channel == protocol.ChannelTools {
@@ -65,7 +65,8 @@ func (s *State) Words(f Facts) (words string, e Effects) {
 	return both(words, board.text), d.e
 }
 
-// Told says that the agent was told, by lines or in its requests, of something that is wrong with it and not over. What waits to be said was not.
+// Told says that the agent has received, by lines or in its requests, a message about an anomaly that is not over. A message that still
+// waits does not count.
 func (s *State) Told() bool {
 	return slices.ContainsFunc(s.Anomalies.Episodes, func(e anomaly.Episode) bool {
 		said := len(e.Tried)

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package directives decides what becomes of the directives that an agent is given while it works: which ones it is told next and in what
-// words, when it is told again, and when one is addressed. What agents say of them is believed, but only of those that they were told.
+// Package directives decides how a session handles directives for a working agent: which ones the agent gets next and in what words, when
+// it gets them again, and when one is addressed. It believes what agents say about directives, but only about ones that they have received.
 package directives
 
 import (
@@ -35,9 +35,9 @@ type Entry struct {
 	Sum    string `json:"sum"`
 	Source string `json:"source"`
 	State  string `json:"state"`
-	// Given: it is among those that are given now.
+	// Given: it is one of the current directives.
 	Given bool `json:"given,omitempty"`
-	// Born after so many finished tasks. Age in tasks when it was over.
+	// Born is the number of finished tasks when it arrived. Age is its age in tasks when it was over.
 	Born int `json:"born,omitempty"`
 	Age  int `json:"age,omitempty"`
 	// Input names the process whose standard input it was written to last.
@@ -86,7 +86,7 @@ func (b Book) find(id string) Entry {
 	return Entry{}
 }
 
-// Given is how far the directives are that orders have now, when so many tasks are finished.
+// Given returns the entries of the directives that orders have now, given the number of finished tasks.
 func (b Book) Given(orders []protocol.Directive, finished int) List {
 	l := List{book: b, finished: finished}
 	for _, d := range orders {
@@ -194,8 +194,8 @@ func (l List) Follow() (changes []Entry) {
 	return changes
 }
 
-// Open are the directives that the agent is to be told, or has still to address, in the order in which it is told. Of Cleanup directives
-// there are as many as it is given at a time.
+// Open are the directives that the agent must receive, or must still address, in the sequence in which it gets them. It contains at most as
+// many Cleanup directives as the agent gets at a time.
 func (l List) Open() []Directive {
 	open := slices.DeleteFunc(slices.Clone(l.given), func(d Directive) bool { return !d.open() })
 	slices.SortStableFunc(open, func(x, y Directive) int { return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.at, y.at)) })
@@ -215,8 +215,8 @@ func (l List) Open() []Directive {
 	})
 }
 
-// Standing are the directives that agents were told and need no more word of, but that are given as before: what a person has answered, and what was
-// addressed or cannot be done, each in the words for an agent that has not heard of it, or has forgotten.
+// Standing are the directives that agents received and need not answer, but that are still current: answers of users, and directives that
+// were addressed or cannot be done. Each has the words for an agent that has not received it, or has forgotten it.
 func (l List) Standing() (standing []Directive) {
 	for _, d := range l.given {
 		if !d.entry.Given || d.entry.State != protocol.DirectiveAddressed && d.entry.State != protocol.DirectiveEscalated {
@@ -237,12 +237,13 @@ func (l List) Standing() (standing []Directive) {
 	return standing
 }
 
-// Unwritten are those that are open or standing and were not written to the standard input of a process.
+// Unwritten are the open or standing directives that the watchdog has not written to the standard input of a process.
 func (l List) Unwritten(process string) []Directive {
 	return slices.DeleteFunc(slices.Concat(l.Open(), l.Standing()), func(d Directive) bool { return d.entry.Input == process })
 }
 
-// Written says that some were written to the standard input of a process, and how the agent was told by that. It gives the entries that change.
+// Written records that the watchdog wrote some to the standard input of a process, and how far that informs the agent. It returns the
+// entries that change.
 func (l List) Written(ids []string, process, how string) (changes Book) {
 	changes = l.told(ids, how)
 	book := l.book.With(changes)
@@ -258,15 +259,16 @@ func (l List) Written(ids []string, process, how string) (changes Book) {
 
 // News is what became known of directives.
 type News struct {
-	// Told are the ids of directives that the agent was told of, as How says.
+	// Told are the ids of directives that the agent received, as How says.
 	Told []string
 	How  string
 	// Words are what the agent says of directives.
 	Words []Word
 }
 
-// Learn gives the entries that change by news. The agent is heard only of what it was told, and a directive that it could not do it may have done
-// later. That it cannot be done is heard once: an agent that says it again, each time in other words, would fill the journal.
+// Learn returns the entries that change because of news. It accepts an agent's statement only about directives that the agent received; the
+// agent may later address a directive that it could not do before. Learn records only the first statement that a directive cannot be done:
+// an agent that repeats it, each time in other words, would fill the journal.
 func (l List) Learn(n News) (changes Book) {
 	changes = l.told(n.Told, n.How)
 	for _, w := range n.Words {

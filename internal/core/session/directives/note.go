@@ -22,11 +22,11 @@ const (
 	maxTold = 4
 )
 
-// Said is what a conversation was told of a directive. It is written as JSON.
+// Said is what a conversation contains about a directive. It is stored as JSON.
 type Said struct {
 	ID  string `json:"id"`
 	Sum string `json:"sum"`
-	// After so many entries of the conversation stands the note that has it whole.
+	// After is the number of entries of the conversation before the note that has the whole text.
 	After int `json:"after"`
 	// First and Last are the turns in which it was said, Times how often.
 	First int64 `json:"first"`
@@ -38,7 +38,7 @@ type Said struct {
 	Back bool `json:"back,omitempty"`
 }
 
-// Told is what a conversation was told. A Told is never changed: its methods give another one.
+// Told is what a conversation contains about directives. A Told never changes: its methods return another one.
 type Told []Said
 
 // Keep what stands in notes that are still there. A model that does not see them any more has not heard of them.
@@ -46,7 +46,7 @@ func (m Told) Keep(there func(after int) bool) Told {
 	return slices.DeleteFunc(slices.Clone(m), func(s Said) bool { return !there(s.After) })
 }
 
-// Within says that what stood behind more entries than so many stands behind those now.
+// Within moves what stood behind more entries than the given number to stand behind that number.
 func (m Told) Within(entries int) Told {
 	next := slices.Clone(m)
 	for i := range next {
@@ -55,7 +55,7 @@ func (m Told) Within(entries int) Told {
 	return next
 }
 
-// Hear says that the model has answered a request with so many entries. It gives the ids of what the model has heard of.
+// Hear records that the model has answered a request with the given number of entries. It returns the ids of the directives that the model has seen.
 func (m Told) Hear(entries int) (next Told, ids []string) {
 	next = slices.Clone(m)
 	for i := range next {
@@ -84,13 +84,14 @@ func (d Directive) every() int64 {
 type Note struct {
 	// Text for the model; "" for nothing.
 	Text string
-	// Told is what the conversation was told when the Text is said.
+	// Told is what the conversation contains after the Text.
 	Told Told
 	// Left says that some of what stands had no room in the Text.
 	Left bool
 }
 
-// Note is what is said in a turn, behind so many entries. Anew says that the conversation has begun, or was compacted, since it was told what stands.
+// Note is what a turn says, behind the given number of entries. The last argument says that the conversation has begun, or was compacted, since it last
+// contained what stands.
 func (m Told) Note(l List, turn int64, entries int, anew bool) Note {
 	n := noter{memory: slices.Clone(m), turn: turn, entries: entries}
 	open := l.Open()
@@ -214,7 +215,7 @@ func (d Directive) when() string {
 	return "Normal, when the current step is done"
 }
 
-// Line is a directive as an agent is told of it.
+// Line is a directive as one line for an agent.
 func (d Directive) Line() string {
 	var line strings.Builder
 	if !d.Inform {
@@ -234,7 +235,7 @@ func (d Directive) Line() string {
 	return line.String()
 }
 
-// ShownFiles are the files that it is about, as many and as much of each as an agent is told.
+// ShownFiles are the files that it is about, cut to the number and the length that an agent gets.
 func (d Directive) ShownFiles() (files []string) {
 	for _, f := range d.Files[:min(len(d.Files), maxPaths)] {
 		files = append(files, plain.CutRunes(f, maxPath))

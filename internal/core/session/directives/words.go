@@ -12,7 +12,7 @@ import (
 // Outcome is what an agent says of a directive.
 type Outcome string
 
-// Outcomes, in the words that agents are asked for.
+// Outcomes, in the words that agents must use.
 const (
 	Done    Outcome = "ADDRESSED"
 	Already Outcome = "ALREADY HANDLED"

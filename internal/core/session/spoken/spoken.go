@@ -105,7 +105,7 @@ func sentence(line, lead string) (Sentence, bool) {
 	return Sentence{Subject: subject, rest: strings.TrimLeft(rest, marks)}, true
 }
 
-// Says gives the reason behind a word, and whether the sentence says that word.
+// Says returns the reason behind a keyword, and whether the sentence has that keyword.
 func (s Sentence) Says(word string) (reason string, is bool) {
 	reason, is = strings.CutPrefix(s.rest, word)
 	if next, _ := utf8.DecodeRuneInString(reason); !is || unicode.IsLetter(next) || unicode.IsDigit(next) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 )
 
-// Decide what to do, by all that is wrong now. It is asked at each request until it says that there is nothing more: there is at most one thing to
-// do. A step of Observe changes nothing. State and episodes have taken it for done.
+// Decide what to do about everything that is wrong now. Each call returns at most one step; the caller calls it at each request until there
+// is no step left. A step of Observe changes nothing. Decide records the step in state and episodes as done.
 func (s *State) Decide(episodes []anomaly.Episode, turn TurnContext, r Rules) (Step, bool) {
 	if turn.Reach.Alone {
 		return s.tell(episodes, turn, r)

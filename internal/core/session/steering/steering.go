@@ -1,8 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package steering is the steering of agents: it decides what is done about one that is in trouble, and what it is told. What is wrong
-// with it, core/anomaly finds.
+// Package steering decides what the watchdog does about an agent in trouble, and which text the agent gets. core/anomaly finds what is wrong.
 package steering
 
 import (
@@ -46,7 +45,7 @@ type Rules struct {
 
 	// Ladder is how far it may go. A turn without tools is allowed wherever a nudge is.
 	Ladder Rung
-	// HoldFor is how long a call is held before a rung above Hold may follow. Where Hold is the last one, it is held until a person acts.
+	// HoldFor is how long the watchdog holds a call before a rung above Hold may follow. If Hold is the last rung, it holds the call until a user acts.
 	HoldFor time.Duration
 	// Plan of the role.
 	Plan Plan
@@ -60,16 +59,16 @@ func (r Rules) allows(rung Rung) bool {
 	return !above(rung, r.Ladder) || rung == NoTools && !above(Nudge, r.Ladder)
 }
 
-// TurnContext is when a decision is asked for: at a request of a thread, before it is sent on, or by the clock.
+// TurnContext is the occasion of a decision: a request of a thread before the watchdog passes it on, or the clock.
 type TurnContext struct {
 	Thread int
 	Kind   conversation.Kind
-	// Turn is the number of the request in its thread, RunTurn that in the run, as people and agents are told; both are 0 where there is no request.
+	// Turn is the number of the request in its thread, RunTurn its number in the run, which users and agents see; both are 0 if there is no request.
 	Turn, RunTurn int64
 	Now           time.Time
-	// Clock says that there is no request: nothing can be told now.
+	// Clock says that there is no request, so no text can reach the agent now.
 	Clock bool
-	// Closed says that the request has no place for words: they are told with a later one, and what cannot be done without words is not done.
+	// Closed says that the request has no place for text: the text waits for a later request, and steps that need a text wait too.
 	Closed bool
 	// Reach of an agent that asks no model; with Clock.
 	Reach Reach
@@ -84,7 +83,7 @@ type Step struct {
 	Message string `json:"message,omitempty"`
 	// Otherwise is the message of a step of Hold and above that could not be done.
 	Otherwise string `json:"otherwise,omitempty"`
-	// Until a call is held at most; zero where a person must act. Of Hold alone.
+	// Until is the latest end of the hold; zero if a user must act. Only for Hold.
 	Until time.Time `json:"until,omitzero"`
 	// Channel of the message, where it is not a request.
 	Channel string `json:"channel,omitempty"`
@@ -108,7 +107,7 @@ type State struct {
 	Spent []Rung `json:"spent,omitempty"`
 }
 
-// Anew is what remains when the agent is started anew on its task, while there are some episodes.
+// Anew is the state that remains when the agent starts its task again from the beginning, given the episodes.
 func (s *State) Anew(episodes []anomaly.Episode) State {
 	spent := []Rung{Restart}
 	for _, e := range episodes {
@@ -136,7 +135,7 @@ type Thread struct {
 	Told   []Told `json:"told,omitempty"`
 }
 
-// Told is when the agent was told of a kind of anomaly last, by the turn of its thread and of the run, and how grave it was.
+// Told is the last message to the agent about a kind of anomaly: the turn of its thread and of the run, and how grave the anomaly was.
 type Told struct {
 	Kind    anomaly.Kind `json:"kind"`
 	Turn    int64        `json:"turn"`

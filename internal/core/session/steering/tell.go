@@ -11,8 +11,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Reach is how an agent can be told something that asks no model. One that asks models is told in its requests, and nowhere else: then the same
-// words stand in its conversation once.
+// Reach is how messages reach an agent that calls no model. An agent that calls models gets them only in its requests, so that a text
+// stands in its conversation once.
 type Reach struct {
 	// Alone says that it has asked no model.
 	Alone bool
@@ -20,8 +20,8 @@ type Reach struct {
 	Tools, Lines bool
 }
 
-// Channel by which an agent that asks no model is told of a finding; "" for none. One that does nothing calls no tool, and would be told when it
-// is over.
+// Channel by which an agent that calls no model learns about a finding; "" for none. An idle agent calls no tool, so tools would deliver
+// the message only after the finding is over.
 func (r Reach) Channel(f anomaly.Finding) string {
 	switch {
 	case !r.Alone:
