@@ -22,7 +22,7 @@ type Stop string
 
 // Reasons to stop.
 const (
-	// StopNone: it has not ended, or not in order.
+	// StopNone: it has not ended, or not cleanly.
 	StopNone Stop = ""
 	// StopEnd: the model had said what it had to say.
 	StopEnd Stop = "End"
@@ -83,7 +83,7 @@ type Answer struct {
 	Stop  Stop
 	// Text for people, without what the model thought; cut after MaxText.
 	Text []byte
-	// Tools in the order in which they were begun.
+	// Tools in the sequence in which the model began them.
 	Tools []Tool
 	Usage Usage
 	// Counted says that the provider has sent a usage.
@@ -92,7 +92,7 @@ type Answer struct {
 	Failure string
 	// Cut says that something was more than is remembered.
 	Cut bool
-	// Acts says that a tool is to be called, or that the provider goes on when it is asked again: more follows after it.
+	// Acts says that the answer calls a tool, or that the provider continues at the next request: more follows after it.
 	Acts bool
 	// Ended says that the answer is whole.
 	Ended bool
@@ -109,12 +109,12 @@ func (a *Answer) Say(text string) {
 	a.Text = append(a.Text, text...)
 }
 
-// Final says that the model has ended its turn: nothing follows unless somebody says something.
+// Final says that the model has ended its turn: the conversation continues only with a new message.
 func (a *Answer) Final() bool {
 	return a.Ended && !a.Acts && a.Stop != StopNone
 }
 
-// Call begins a call of a tool, and gives its place in Tools; -1 where there are too many.
+// Call begins a tool call, and gives its place in Tools; -1 where there are too many.
 func (a *Answer) Call(id, name string) int {
 	a.Acts = true
 	if len(a.Tools) == MaxTools {

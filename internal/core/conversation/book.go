@@ -22,8 +22,8 @@ const (
 	KindSide Kind = "Side"
 )
 
-// Bounds of what is remembered. A run has one main thread and some agents that work for it; of those that have been silent for longest
-// nothing is remembered.
+// Bounds of what a book remembers. A run has one main thread and some agents that work for it; the book forgets the threads that have been
+// silent for longest.
 const (
 	// MaxThreads that are remembered.
 	MaxThreads = 32
@@ -42,13 +42,13 @@ type Request interface {
 	Next(after int) (entry []byte, end int, ok bool)
 	// Message reads an entry. What cannot be read is one that says nothing.
 	Message(entry []byte) Message
-	// Setting is the digest of what the model is told beside the messages, and whether it may call tools.
+	// Setting is the digest of what a request says in addition to the messages, such as the system text, and whether the model may call tools.
 	Setting() (system Digest, tools bool)
 	// Known is what the book has said of its list; the zero value where nobody asked it.
 	Known() Known
 }
 
-// Known is what a list of messages has in common with those that a book has heard. It is true until the book hears another request.
+// Known is what a list of messages has in common with the lists that a book has heard. It is true until the book hears another request.
 type Known struct {
 	// Bytes at the beginning of the list that are its bracket and whole entries that a request has had before.
 	Bytes int
@@ -60,7 +60,7 @@ type Known struct {
 	heard int64
 }
 
-// Step is a call of a tool and what it came to.
+// Step is a tool call and its result.
 type Step struct {
 	Call    Call
 	Result  Quote
@@ -76,7 +76,7 @@ type Turn struct {
 	Number int
 	// Again says that the request says nothing new: a client asks once more, because it got no answer that it could use.
 	Again bool
-	// Compacted says that the client has put something shorter in the place of what was said before.
+	// Compacted says that the client has replaced earlier messages with something shorter.
 	Compacted bool
 	// Steps whose results have come.
 	Steps []Step
@@ -84,8 +84,8 @@ type Turn struct {
 	Said, Told []Quote
 	// Messages is how many there are. Aligned of them, at the beginning, stand where the thread's request before had them, whatever they say now.
 	Messages, Aligned int
-	// Fleeting says that what that request had behind those was for it alone, such as a reminder: nothing follows them now, or the model's words, or
-	// what is new and then the same reminder.
+	// Fleeting says that what that request had behind those messages was only for that request, such as a reminder: now they are last, or the
+	// model's text follows them, or something new and then the same reminder.
 	Fleeting bool
 	// Tail is how many at the end are such reminders, which the client repeats in each request.
 	Tail int
@@ -93,12 +93,13 @@ type Turn struct {
 	Ends []int
 }
 
-// Thread is one conversation. Its fields are what a watchdog remembers that begins anew.
+// Thread is one conversation. Its fields are what a watchdog remembers after a restart.
 type Thread struct {
 	ID     int    `json:"id"`
 	Kind   Kind   `json:"kind"`
 	System Digest `json:"system"` // the last one that it was heard with
-	// Before is the system text that it had before that one: what is asked about the whole, as before it is compacted, may have one of its own.
+	// Before is the digest of the system text before that one: a request about the whole conversation, such as the one for its summary, may
+	// have a system text of its own.
 	Before Digest `json:"before"`
 	Turns  int    `json:"turns"`
 	Last   int64  `json:"last"` // counts requests of all threads
@@ -122,8 +123,8 @@ type Thread struct {
 	ends []int
 }
 
-// Book keeps the threads of a run apart and says what is new in each request. Its cost is that of what is new, beside one comparison of
-// bytes. The zero value is one that has heard nothing.
+// Book keeps the threads of a run apart and says what is new in each request. Its cost is one comparison of bytes and the work for what is
+// new. The zero value is one that has heard nothing.
 type Book struct {
 	Threads []*Thread `json:"threads,omitempty"`
 	Made    int       `json:"made"`

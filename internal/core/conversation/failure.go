@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Failure says how a call of a tool failed.
+// Failure says how a tool call failed.
 type Failure string
 
 // Kinds of failures.
@@ -23,7 +23,7 @@ const (
 	FailureExit Failure = "ExitCode"
 	// FailureEdit: a change did not apply, because the text to replace is not there, or there more than once.
 	FailureEdit Failure = "NotApplied"
-	// FailureDenied: a person, a rule or the system does not allow it.
+	// FailureDenied: a user, a rule or the system does not allow it.
 	FailureDenied Failure = "Denied"
 	// FailureTime: it took too long.
 	FailureTime Failure = "TimedOut"

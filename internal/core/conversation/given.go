@@ -10,13 +10,13 @@ type Given struct {
 	Call string
 	// Tool is the name of the tool; empty where the request does not tell.
 	Tool string
-	// Bytes is the size of what the tool gave, and SHA256 the digest of it in hexadecimal. Of a text they are those of the text itself, and of
-	// anything else those of its JSON as it stands in the request. Parts of a result are joined by a line feed.
+	// Bytes is the size of what the tool gave, and SHA256 the digest of it in hexadecimal. They describe the text itself, or for anything else
+	// its JSON as in the request. Parts of a result are joined by a line feed.
 	Bytes  int64
 	SHA256 string
 	// Failed says that the client marks it as an error.
 	Failed bool
-	// Text of it, as far as it was asked for. The kind of a part that is no text, such as [image], stands for that part.
+	// Text of it, as far as the caller asked for it. The kind of a part, such as [image], stands for a part without text.
 	Text string
 }
 
@@ -40,7 +40,7 @@ const (
 // Size is how much memory the result takes, in bytes.
 func (g Given) Size() int { return fixedSize + len(g.Call) + len(g.Tool) + len(g.Text) }
 
-// Most is how much memory the results of a request of so many bytes take, in bytes. What they say is no longer than the request.
+// Most is the most memory, in bytes, that the results of a request of the given size take. What they say is no longer than the request.
 func (b GivenBounds) Most(request int) int {
 	texts := 0 // only what fills the room of one result, or what is left of the room of all, has more beyond that
 	if b.Text > 0 && b.Texts > 0 {

@@ -66,7 +66,7 @@ type Message struct {
 	// Calls of a model, and Results of such calls.
 	Calls   []Call
 	Results []Result
-	// Images, and files that are no text.
+	// Images, and files without text.
 	Images int
 	// Other is the digest of what is said in ways that are not read, such as images.
 	Other Digest
@@ -120,7 +120,7 @@ type Quote struct {
 	// Size of all of it in bytes, and its digest.
 	Size   int
 	Digest Digest
-	// Other is the digest of what stands beside it that is no text, such as images; zero where there is nothing.
+	// Other is the digest of its other content, such as images; zero if there is none.
 	Other Digest
 	// Whole is all of it, of a result of the newest messages that has more than Text. It is not remembered.
 	Whole string

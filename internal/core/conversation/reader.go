@@ -9,7 +9,7 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
-// maxEvent bounds one event of a stream, and MaxWhole an answer that is no stream, in bytes. What is larger is not read:
+// maxEvent bounds one event of a stream, and MaxWhole an answer that is not a stream, in bytes. What is larger is not read:
 // Responses repeats a whole answer in its last event.
 const (
 	maxEvent = 4 << 20
@@ -20,7 +20,7 @@ const (
 type Decoder interface {
 	// Event of a stream, by its JSON.
 	Event(a *Answer, data []byte)
-	// Whole is an answer that is no stream.
+	// Whole is an answer that is not a stream.
 	Whole(a *Answer, body []byte)
 }
 
@@ -114,8 +114,8 @@ func live(data []byte) bool {
 	return json.Unmarshal(data, &event) == nil && (event.Type == "ping" || event.Type == "keepalive")
 }
 
-// Says says whether some of the answer has come since it was asked last. What only keeps the connection open is none of it: comments, pings, and blanks
-// in front of a document.
+// Says says whether a part of the answer has arrived since the last call of Says. What only keeps the connection open does not count:
+// comments, pings, and blanks before a document.
 func (r *Reader) Says() bool {
 	says := r.says
 	r.says = false
@@ -134,7 +134,7 @@ func (r *Reader) Size() int {
 	return cap(r.buffer) + cap(r.data) + cap(r.answer.Text) + r.answer.argued
 }
 
-// Whole reads an answer that is no stream and that somebody else holds, once, and keeps no reference to it.
+// Whole reads once an answer that is not a stream. The caller owns its bytes, and Whole keeps no reference to them.
 func (r *Reader) Whole(body []byte) *Answer {
 	if r.whole {
 		return &r.answer

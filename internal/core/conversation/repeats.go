@@ -12,7 +12,7 @@ const (
 	enough = 3
 )
 
-// Span is a part of a conversation: the entries behind From so many, up to To so many.
+// Span is a part of a conversation: the entries behind the first From ones, up to the first To ones.
 type Span struct {
 	From, To int
 }
@@ -24,10 +24,9 @@ type Tried struct {
 	Times   int
 }
 
-// Repeats are exchanges of a model with its tools that say nothing which the rest of a conversation does not say.
-// Surgery leaves them out.
+// Repeats are exchanges of a model with its tools that add no information to the rest of a conversation. Surgery removes them.
 type Repeats struct {
-	// Spans of them, in order, and Tried what was called in them.
+	// Spans of them, sorted by position, and Tried what the model called in them.
 	Spans []Span
 	Tried []Tried
 }

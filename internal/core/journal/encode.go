@@ -30,8 +30,8 @@ const sumMark = `,"sum":"`
 const lineEnd = len(sumMark) + 2*sha256.Size + len(`"}`)
 
 // Encode is a record as one line, newline included, that follows the line with the sum previous; "" for the first. The
-// second value is the sum of the new line. A line names the line before it and carries the sum of itself, so that a line
-// that was edited is told from one that was cut, inserted or moved.
+// second value is the sum of the new line. A line names the line before it and carries the sum of itself, so that a reader can distinguish
+// an edited line from one that was cut, inserted or moved.
 func Encode(r Record, previous string) (line []byte, sum string, err error) {
 	r.Version, r.Previous = Version, previous
 	body, err := json.Marshal(r)

@@ -3,14 +3,14 @@
 
 package journal
 
-// Recall says whether an operation was asked for before.
+// Recall says whether the agent asked for an operation before.
 type Recall string
 
 // Recalls.
 const (
 	// RecallNew: the id was never used in this task.
 	RecallNew Recall = "new"
-	// RecallReplay: the same was asked for with the same id, and is answered as it was then.
+	// RecallReplay: the agent asked for the same with the same id, and gets the same answer as then.
 	RecallReplay Recall = "replay"
 	// RecallMismatch: the id was used for something else.
 	RecallMismatch Recall = "mismatch"

@@ -35,7 +35,7 @@ type Record struct {
 	TaskBegun *TaskBegun `json:"taskBegun,omitempty"`
 	// TaskCorrected: the agent is about to be started again in its session.
 	TaskCorrected *TaskCorrected `json:"taskCorrected,omitempty"`
-	// TaskRestarted: the agent is about to be ended, and started anew on its task.
+	// TaskRestarted: the watchdog is about to end the agent, and to start it again from the beginning of its task.
 	TaskRestarted *TaskRestarted `json:"taskRestarted,omitempty"`
 	// TaskStarted: the runner has started it.
 	TaskStarted *TaskStarted `json:"taskStarted,omitempty"`
@@ -45,7 +45,7 @@ type Record struct {
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
 	// TaskDropped: the orders do not list the task any more, and its agent has ended.
 	TaskDropped *TaskDropped `json:"taskDropped,omitempty"`
-	// Calls: the calls of models that the agent makes have begun to fail, for another reason, or are answered again.
+	// Calls: the agent's model calls have begun to fail, fail for another reason, or succeed again.
 	Calls *Calls `json:"calls,omitempty"`
 	// TaskCompleted: the agent says that the task is done, in Deterministic mode.
 	TaskCompleted *TaskCompleted `json:"taskCompleted,omitempty"`
@@ -95,7 +95,7 @@ type Base struct {
 	Tree   string `json:"tree"`
 }
 
-// TaskBegun pins what the task is held to.
+// TaskBegun pins the plan and the policy of the task.
 type TaskBegun struct {
 	Name   string           `json:"name"`
 	Policy policy.Effective `json:"policy"`
@@ -104,35 +104,35 @@ type TaskBegun struct {
 	From string `json:"from,omitempty"`
 }
 
-// TaskCorrected: the agent ended its task in order and its work was not valid, or it ended with a turn without tools. It is started again, in its
-// session, and told why.
+// TaskCorrected: the agent ended its task cleanly and its work was not valid, or it ended with a turn without tools. The watchdog starts it
+// again, in its session, and says why.
 type TaskCorrected struct {
 	Name string `json:"name"`
 	// ID of the act, where it ended with a turn without tools.
 	ID string `json:"id,omitempty"`
-	// Text that it is told.
+	// Text for the agent.
 	Text string `json:"text"`
 }
 
-// TaskRestarted: steering has not helped the agent. It is ended, the workspace goes back to the last valid checkpoint, and the agent is started
-// anew, in a session of its own.
+// TaskRestarted: steering has not helped the agent. The watchdog ends it, restores the last valid checkpoint, and starts the agent again in
+// a new session.
 type TaskRestarted struct {
 	Name string `json:"name"`
 	// ID of the act, and of the rollback that belongs to it.
 	ID string `json:"id"`
-	// Text that the new agent is told before its task.
+	// Text for the new agent, before its task.
 	Text string `json:"text"`
 }
 
-// TaskStarted names the runner's start, by which an exit is told from that of an earlier task.
+// TaskStarted names the runner's start, which distinguishes an exit from that of an earlier task.
 type TaskStarted struct {
 	Name  string `json:"name"`
 	Start int64  `json:"start"`
-	// Session: the agent has one that another start may go on with.
+	// Session: the agent has a session that another start can continue.
 	Session bool `json:"session,omitempty"`
 }
 
-// TaskRejected: what a model has answered is not accepted, or the agent cannot be steered, and the task cannot be done. The agent is ended.
+// TaskRejected: the gateway rejects the model's answer, or steering has no way left, and the task cannot be done. The watchdog ends the agent.
 type TaskRejected struct {
 	Name string `json:"name"`
 	// Reason is one of the contract's; empty for AnswerRejected, as it was before there was another.
@@ -147,7 +147,7 @@ type TaskEnded struct {
 	ExitCode int    `json:"exitCode"`
 	// Stopped: the watchdog had been asked to end it, or its task was dropped.
 	Stopped bool `json:"stopped,omitempty"`
-	// Failure of its last calls of models, where it ended for that; nil otherwise.
+	// Failure of its latest model calls, if it ended because of them; nil otherwise.
 	Failure *protocol.Failure `json:"failure,omitempty"`
 }
 
@@ -156,7 +156,7 @@ type TaskDropped struct {
 	Name string `json:"name"`
 }
 
-// Calls says how the calls of models fare that the agent of a task makes.
+// Calls says whether the model calls of a task's agent fail or succeed.
 type Calls struct {
 	Name string `json:"name"`
 	// Failure of those since the last good answer; nil where the last one was good.
@@ -170,8 +170,8 @@ type TaskCompleted struct {
 	Summary string `json:"summary,omitempty"`
 }
 
-// Operation is one patch that an agent in Deterministic mode sent, and what it was told. An agent that sends it again is told
-// the same, also after a restart.
+// Operation is one patch that an agent in Deterministic mode sent, and the answer. An agent that sends it again gets the same answer, also
+// after a restart.
 type Operation struct {
 	// ID that the agent gave it, unique within its task.
 	ID   string `json:"id"`
@@ -198,7 +198,7 @@ type Intent struct {
 	// that are touched, where it is not everything; they are bytes because not every path is text.
 	Restore      string   `json:"restore,omitempty"`
 	RestorePaths [][]byte `json:"restorePaths,omitempty"`
-	// Chosen: a person asked for Restore, so that attempts start from it until something is promoted.
+	// Chosen: a user asked for Restore, so attempts start from it until the next promotion.
 	Chosen bool `json:"chosen,omitempty"`
 	// TakesBack: work of the agent goes back because it is not valid.
 	TakesBack bool `json:"takesBack,omitempty"`
@@ -212,7 +212,7 @@ type Intent struct {
 	Objection string `json:"objection,omitempty"`
 	// Answers to the requests that led to it.
 	Answers []protocol.RequestReport `json:"answers,omitempty"`
-	// Operation that it carries out; nil where it is no patch of an agent.
+	// Operation that it carries out; nil if it is not a patch of an agent.
 	Operation *Operation `json:"operation,omitempty"`
 	// Report that tells of it.
 	Report protocol.CheckpointReport `json:"report"`
@@ -228,13 +228,13 @@ func (i Intent) Promoted() string {
 	return i.Tree
 }
 
-// Withheld says that the workspace could not become what the intent with the same sequence says. The intent is then
-// acted on without its restore and its promotion: the checkpoint is held.
+// Withheld says that the watchdog could not change the workspace as the intent with the same sequence says. The watchdog then carries out
+// the intent without its restore and its promotion: it holds the checkpoint.
 type Withheld struct {
 	Sequence int64 `json:"sequence"`
 	// Reason in words.
 	Reason string `json:"reason"`
-	// Answers to the requests that led to it, and the Operation as refused, in place of those of the intent.
+	// Answers to the requests that led to it, and the Operation as refused; they replace the intent's.
 	Answers   []protocol.RequestReport `json:"answers,omitempty"`
 	Operation *Operation               `json:"operation,omitempty"`
 }

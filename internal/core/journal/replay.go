@@ -21,7 +21,7 @@ type State struct {
 	Orders *protocol.Orders
 	// Base, once it was fetched.
 	Base *Base
-	// Tasks by name, those that were begun.
+	// Tasks that have begun, by name.
 	Tasks map[string]Task
 	// Sequence of the newest checkpoint.
 	Sequence int64
@@ -31,7 +31,7 @@ type State struct {
 	Workspace Workspace
 	// Promoted is the newest promoted state; the base before the first promotion.
 	Promoted Promoted
-	// Start is the tree that an attempt starts from: the last promoted one, or what a person rolled back to since.
+	// Start is the tree that an attempt starts from: the last promoted one, or the one that a user has restored since.
 	Start string
 	// Pending is the intent that may not have been acted on completely.
 	Pending *Intent
@@ -106,7 +106,7 @@ type Checkpoint struct {
 type Workspace struct {
 	// Tree of it.
 	Tree string
-	// Judgement and TreeVerdict as in Intent; Settled is false for a tree that was not judged.
+	// Judgement and TreeVerdict as in Intent; Settled is false for a tree that was not checked.
 	Judgement   string
 	TreeVerdict protocol.Verdict `json:"Standing"` // its name in snapshots since the first version
 	Objection   string

@@ -10,8 +10,8 @@ import (
 	"fmt"
 )
 
-// Snapshot is what the records before it add up to, so that they need not be read to go on. It names the last of them like
-// any other record: put back before it they are one chain, in which it is checked.
+// Snapshot is the state after the records before it, so that a reader can start here. It names the last of them like any other record:
+// together they form one chain, in which a reader can check the snapshot.
 type Snapshot struct {
 	// Segments is how many files hold the records before it.
 	Segments int `json:"segments"`

@@ -23,27 +23,27 @@ type Task struct {
 	Completed time.Time
 	// Operations of the agent, by id; forgotten when the task is done.
 	Operations map[string]Operation
-	// Start that the runner gave it, and Before the last one before it was corrected or started anew.
+	// Start is the runner's ID of its start, and Before the ID of the one before its last correction or restart.
 	Start, Before int64
 	ExitCode      int
 	// Session: the agent has one. Stopped: the watchdog had been asked to end it.
 	Session, Stopped bool
-	// Corrections of its work in this attempt, and the Correction that the agent is told in the current one.
+	// Corrections is the number of corrections in this attempt, and Correction the text for the agent in the current one.
 	Corrections int
 	Correction  string
-	// Continued is the act by which the agent goes on with the current one; empty where its work was not valid.
+	// Continued is the ID of the act that lets the agent continue in the current one; empty if its work was not valid.
 	Continued string
-	// Restart is the newest act by which the agent was started anew in this attempt, and RestartText what it is told then; both are empty where
-	// it was not.
+	// Restart is the ID of the newest act that started the agent again from the beginning in this attempt, and RestartText the text for it;
+	// both are empty if there is none.
 	Restart, RestartText string
 	// Rejected says why the task has failed while the agent worked on it; empty where it has not. RejectedReason is as in TaskRejected.
 	Rejected, RejectedReason string
-	// Failing is what the calls of models since the last good answer came to; nil where none has failed. Failure is what the agent ended for.
+	// Failing describes the failed model calls since the last good answer; nil if there are none. Failure describes the ones because of which
+	// the agent ended.
 	Failing, Failure *protocol.Failure
-	// Interrupted: an agent of an earlier attempt was ended before it was done, by no fault of its own. It may go on with its
-	// session.
+	// Interrupted: an agent of an earlier attempt ended before it was done, for a reason that is not its fault. It may continue its session.
 	Interrupted bool
-	// From is the tree that was promoted when it was begun first. WentBack is the newest checkpoint that took work of its agent back because it was
+	// From is the promoted tree at the first start of the task. WentBack is the newest checkpoint that took work of its agent back because it was
 	// not valid; zero for none.
 	From     string   `json:",omitempty"`
 	WentBack WentBack `json:",omitzero"`
@@ -94,7 +94,7 @@ func (t *Task) restart(r TaskRestarted) {
 	t.Restart, t.RestartText = r.ID, r.Text
 }
 
-// Restarts says that the agent is to be ended and started anew, and has not been started.
+// Restarts says that the watchdog must end the agent and start it again from the beginning, and has not started it.
 func (t Task) Restarts() bool { return t.RestartText != "" && t.Start == 0 && !t.Ended }
 
 // interrupted says whether the agent was ended before it was done, and has a session to go on with.
