@@ -28,7 +28,7 @@ func (f Finding) Advice() string {
 type About struct {
 	Name string
 	Kind Kind
-	// Doc says what it finds, and Advice what an agent is told that gets no graver.
+	// Doc says what it finds, and Advice is the text for the agent at the mildest tier.
 	Doc, Advice string
 }
 

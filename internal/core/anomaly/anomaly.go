@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package anomaly recognises an agent that is stuck, that repeats itself or that runs out of room, by what the watchdog sees of it: the
-// conversation, the workspace and the processes. What it sees is kept in a State, which is bounded and which a watchdog that begins anew
-// reads again. What is done about a finding is the business of core/session/steering.
+// conversation, the workspace and the processes. A State holds what it sees. A State is bounded, and a watchdog reads it again after a
+// restart. core/session/steering decides what to do about a finding.
 package anomaly
 
 import (
@@ -51,8 +51,8 @@ const (
 	Refusals     = "refusals"
 )
 
-// Tier says how far something has gone: an agent is told first, then what it is caught in is taken out of its context, and at last it must
-// answer without tools.
+// Tier says how far something has gone: first the agent gets a message, then surgery removes the repeated calls from its context, and at
+// last it must answer without tools.
 type Tier int
 
 // Tiers, the least first.
@@ -79,8 +79,8 @@ func (l Level) String() string {
 
 // Thresholds of a policy and of a role. Figures are turns where nothing else is said.
 type Thresholds struct {
-	// Role says that the agent has a role in its policy, whose PACE plan applies. Without one nothing is held to a plan: an agent that gets nowhere is
-	// stalled.
+	// Role says that the agent has a role in its policy, whose PACE plan applies. Without a role there is no plan to fall off: an agent
+	// without progress counts as stalled.
 	Role bool
 	// CheckEvery and Cooldown say how often the conversation is looked at, and how long nothing is said about the same anomaly again.
 	CheckEvery, Cooldown int
@@ -94,7 +94,7 @@ type Thresholds struct {
 	Compaction Compaction
 	// Cascade is how many different tools may fail within the last five calls.
 	Cascade int
-	// Silence is how long nothing at all may move while neither a model nor a tool is at work; ModelSilence and ToolSilence while one is.
+	// Silence is the maximum time without activity while neither a model nor a tool is at work; ModelSilence and ToolSilence are the maximum while one is.
 	Silence, ModelSilence, ToolSilence time.Duration
 }
 
@@ -124,20 +124,21 @@ type Finding struct {
 	RunTurn int64     `json:"runTurn,omitempty"`
 	Since   time.Time `json:"since"`
 	Tier    Tier      `json:"tier"`
-	// Tool that fails, where it is one; in the letters of identifiers alone.
+	// Tool that fails, if it is a single one; only with characters of identifiers.
 	Tool string `json:"tool,omitempty"`
 	// Count of what Evidence counts.
 	Count int `json:"count,omitempty"`
 	// Level of PaceEscalated.
 	Level Level `json:"level,omitempty"`
-	// Cause is protocol.CauseProvider where the agent's calls of models have failed meanwhile and that is not its fault. Nothing is done about the agent then.
+	// Cause is protocol.CauseProvider if the agent's model calls have failed meanwhile and that is not its fault. Steering then does nothing
+	// about the agent.
 	Cause string `json:"cause,omitempty"`
 	// Mute says that telling the agent would change nothing, because it does not listen or is not at fault.
 	Mute bool `json:"mute,omitempty"`
 	// Calm says that the agent has done something else since. It is over when that lasts.
 	Calm bool `json:"calm,omitempty"`
-	// Succeeds says that what repeats has succeeded, and Worked that calls have brought something since the newest checkpoint that was valid: they
-	// would be made twice by an agent that begins anew.
+	// Succeeds says that what repeats has succeeded, and Worked that calls have had an effect since the newest valid checkpoint: an agent that
+	// begins again would make them twice.
 	Succeeds bool `json:"succeeds,omitempty"`
 	Worked   bool `json:"worked,omitempty"`
 	// Evidence says what was seen, with figures, as a sentence without its full stop.
@@ -162,13 +163,13 @@ type Pulse struct {
 	Processes int           `json:"processes,omitempty"`
 	// Output is how many bytes they have written in all: what they print, and what they send.
 	Output int64 `json:"output,omitempty"`
-	// Commands are processes beside the agent's own, the youngest first.
+	// Commands are the processes other than the agent's own, youngest first.
 	Commands []Command `json:"commands,omitempty"`
 	// Answers says that some of a model's answer has come since the last pulse.
 	Answers bool `json:"answers,omitempty"`
 	// Lives says that there was a sign that the connection of an answer lives, of which nothing else need have come.
 	Lives bool `json:"lives,omitempty"`
-	// Idle says that the agent has nothing to do: it waits for a person, is held, or has ended its turn and waits for the next task.
+	// Idle says that the agent has nothing to do: it waits for a user, has a call on hold, or has ended its turn and waits for the next task.
 	Idle bool `json:"idle,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Started says when the agent was. What an agent before it has called is no matter of its processes.
+// Started is the start time of the agent. Its processes do not come from calls of an earlier agent.
 func (s *State) Started(at time.Time) {
 	if s.Acted.Before(at) {
 		s.Acted = time.Time{}

@@ -20,7 +20,7 @@ type Episode struct {
 	// RunTurn and At of what was done last.
 	RunTurn int64     `json:"runTurn,omitempty"`
 	At      time.Time `json:"at,omitzero"`
-	// Causes of the emergency that the agent was told of.
+	// Causes of the emergency that the agent has a message about.
 	Causes string `json:"causes,omitempty"`
 }
 

@@ -27,8 +27,7 @@ const (
 type State struct {
 	// Task that the agent works on, by its name; "" where it has none.
 	Task string `json:"task,omitempty"`
-	// RunTurn is the turn of the run, which people are told: it counts the turns of main threads, over all agents, tasks and attempts. Who hears the
-	// conversation says so.
+	// RunTurn is the turn of the run, which users see: it counts the turns of main threads, over all agents, tasks and attempts. The caller sets it.
 	RunTurn int64     `json:"runTurn,omitempty"`
 	Threads []*Thread `json:"threads,omitempty"`
 	// Changes counts what was seen to change in the workspace.
@@ -70,7 +69,7 @@ type Thread struct {
 	Spoken int64 `json:"spoken,omitempty"`
 	// Idle counts the turns that brought nothing.
 	Idle int `json:"idle,omitempty"`
-	// Asked is when a model was asked that has not answered, and Answered when the newest answer ended.
+	// Asked is the time of the request that a model has not answered, and Answered the end of the newest answer.
 	Asked    time.Time `json:"asked,omitzero"`
 	Answered time.Time `json:"answered,omitzero"`
 	// Calls says that tools are at work, and Sleeps how long they have said that they wait.
@@ -87,7 +86,7 @@ type Thread struct {
 	// Words of the model, and in how many turns they were the same and brought nothing.
 	Words sum `json:"words,omitempty"`
 	Same  int `json:"same,omitempty"`
-	// Fails counts the turns in a row in which nothing succeeded and nothing changed.
+	// Fails counts the consecutive turns without a success and without a change.
 	Fails int `json:"fails,omitempty"`
 	// Fill of the window after the newest answers in thousandths, Compacts the least at which the client was seen to compact, and Left what the newest
 	// compaction has left. Window of the model that answered last, in tokens.

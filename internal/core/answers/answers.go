@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package answers checks what a model answers at the end of its turns against the rules of Output templates, corrects what
-// can be corrected, and formats it. It decides by values alone, and its cost is linear in the length of an answer.
+// can be corrected, and formats it. It decides only by values, and its cost is linear in the length of an answer.
 package answers
 
 import (
@@ -70,7 +70,7 @@ type Corrections struct {
 	StripFence bool `json:"stripFence,omitempty"`
 }
 
-// Rules that the final answers of a task are held to. The zero value holds them to nothing.
+// Rules for the final answers of a task. The zero value has no rules.
 type Rules struct {
 	// Checks of all templates, in their order. Nil where answers are not checked.
 	Checks []Checks `json:"checks,omitempty"`
@@ -87,7 +87,7 @@ type Rules struct {
 // Any says whether there is anything to do with an answer.
 func (r Rules) Any() bool { return len(r.Checks) > 0 || len(r.Formats) > 0 }
 
-// Holds says whether an answer may have to be changed or rejected, so that nothing of it passes before it is judged.
+// Holds says whether the rules may change or reject an answer, so that the gateway must check all of it before it passes any of it on.
 func (r Rules) Holds() bool { return len(r.Formats) > 0 || len(r.Checks) > 0 && !r.Audit }
 
 // mostRules is the size of all texts and checks together, in bytes: they are kept for each task.
@@ -197,7 +197,7 @@ const mostViolations = 64
 // rules are what a template can ask for; a new one is a file and an entry here.
 var rules = []func(Checks, string) []Violation{sections, schema, patterns, phrases}
 
-// Objection is what a model is told about an answer that was rejected.
+// Objection is the text for a model about its rejected answer.
 func Objection(violations []Violation) string {
 	var b strings.Builder
 	b.WriteString("[SUPERVISOR] Your answer was not accepted:\n")
@@ -210,7 +210,7 @@ func Objection(violations []Violation) string {
 	return b.String()
 }
 
-// Summary is what people are told about an answer that was rejected: its first major violation, and how many more there are.
+// Summary is the text for users about a rejected answer: its first major violation, and how many more there are.
 func Summary(violations []Violation) string {
 	first, more := "", -1
 	for _, v := range violations {

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checks compiles the rules that users write in CEL. It stands beside the judge, which is given the compiler, so
-// that what only exchanges verdicts does not link CEL.
+// Package checks compiles the rules that users write in CEL. It is separate from package judge, which gets the compiler as a value, so that
+// programs that only exchange verdicts do not link CEL.
 package checks
 
 import (

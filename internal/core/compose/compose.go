@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compose puts the templates of a Feature before what its agent sends to a model. The order is always the same:
-// global templates, those of the project, then what the agent sent, which is never changed.
+// Package compose puts the templates of a Feature before what its agent sends to a model. The sequence is always the same: global
+// templates, templates of the project, then what the agent sent, which never changes.
 package compose
 
 import (

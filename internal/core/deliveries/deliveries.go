@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deliveries decides which deliveries of other Features concern one that is at work, and what its agent is told of them. Their paths
-// were written by other agents: they are quoted, and few.
+// Package deliveries decides which deliveries of other Features concern a working Feature, and what its agent learns about them. Other
+// agents chose their paths, so the package quotes them and limits their number.
 package deliveries
 
 import (

@@ -41,7 +41,7 @@ type Endpoint struct {
 	// Path below the dialect's prefix, and below the base URL of a backend; {model} stands for the name of a model.
 	Path string
 	Kind Kind
-	// Side: what is generated is not for people, such as a summary that a client goes on with.
+	// Side: the generated text is not for users, such as a summary with which a client continues.
 	Side bool
 	// Stores says that the provider keeps the answer unless the member "store" of the request is false.
 	Stores bool
@@ -84,7 +84,7 @@ type Dialect struct {
 	Query []string
 	// Key gives the header that carries a provider's key.
 	Key func(key string) (name, value string)
-	// System is the member of a request that holds what the model is told before anything else.
+	// System is the member of a request that holds the system prompt.
 	System string
 	// History is the member of a request that holds the conversation so far.
 	History string
@@ -142,8 +142,8 @@ func Find(name string) (Dialect, bool) {
 	return Dialect{}, false
 }
 
-// Serve finds the dialect and the endpoint of a request, by its method and its path. Where the prefix is known and the
-// endpoint is not, the dialect is one that the client understands.
+// Serve finds the dialect and the endpoint of a request, by its method and its path. If the prefix is known and the endpoint is not, the
+// result is still the dialect of the prefix, so that the client understands the error.
 func Serve(method, path string) (d Dialect, e Endpoint, known, found bool) {
 	for _, candidate := range all {
 		rest, is := strings.CutPrefix(path, candidate.Prefix)

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Allowed is what a policy lets a request ask of a provider beside an answer.
+// Allowed is what a policy lets a request ask of a provider in addition to an answer.
 type Allowed struct {
 	// Tools and connectors that the provider runs, each as vendor/name, such as anthropic/web_search.
 	Tools []string

@@ -14,14 +14,14 @@ import (
 // maxBeside bounds what is kept of a system prompt and of tools, in bytes each.
 const maxBeside = 1 << 20
 
-// Beside is what a request says beside the conversation, and the next one most likely says again: its system prompt and its tools.
+// Beside is what a request contains in addition to the conversation, and the next request most likely repeats: its system prompt and its tools.
 type Beside struct {
 	system, tools []byte
 	// setting is the digest of the system prompt.
 	setting conversation.Digest
 }
 
-// Beside of a request, for those that follow it. What it does not say is taken over from the one before.
+// Beside of a request, for the requests that follow it. What it does not contain comes from the request before.
 func (r Request) Beside() *Beside {
 	b := r.beside
 	if b == nil {
@@ -45,10 +45,11 @@ type cut struct {
 	short string
 }
 
-// ReadFurther is ReadRequest for a body that repeats most of what was read before, as those of an agent do. Known gets the bytes from
-// where the conversation seems to begin, and says how many of them are "[" and whole entries of a conversation that ReadRequest has read:
-// they are valid, and are not read once more, and neither is what an earlier request has said beside the conversation. What is read, and what
-// fails, is the same. Room is memory that the request may write to, up to its capacity: what Steer gives is there, until Steer is called again.
+// ReadFurther is ReadRequest for a body that repeats most of what was read before, as an agent's requests do. known gets the bytes from
+// where the conversation seems to begin. It returns how many of them are "[" and whole entries of a conversation that ReadRequest has read:
+// they are valid, and ReadFurther does not read them again. It does not read again either what an earlier request said in addition to the
+// conversation. Results and errors are the same as ReadRequest's. room is memory that the request may write to, up to its capacity: it
+// holds the result of Steer until the next call of Steer.
 func (d Dialect) ReadFurther(body, room []byte, beside *Beside, known func(list []byte) conversation.Known) (Request, error) {
 	r, err := d.readFurther(body, room, beside, known)
 	r.room, r.beside = room, beside

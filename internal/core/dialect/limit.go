@@ -13,7 +13,7 @@ import (
 type Limit struct {
 	// Tokens that a choice may have at most; 0 where the request does not say.
 	Tokens int64
-	// Choices that are asked for, at least 1.
+	// Choices is the number of choices that the request asks for, at least 1.
 	Choices int64
 	// Thinking is how many of the tokens are for what the model thinks; the provider refuses a limit that is not above it.
 	Thinking int64

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Recast is a request without some members of its object, and with others, which are JSON such as "name":"value", before those that stay. What
-// stays is kept byte by byte. The body is one that ReadRequest has read.
+// Recast is a request without some members of its object, and with new ones, which are JSON such as "name":"value", before the rest. The
+// rest stays the same byte by byte. ReadRequest must have read the body.
 func Recast(body []byte, without []string, with string) []byte {
 	if len(without) == 0 && with == "" {
 		return body

@@ -29,7 +29,7 @@ type Request struct {
 	beside *Beside
 	// known is what was known of the conversation when the request was read.
 	known conversation.Known
-	// Model that is asked for.
+	// Model that the request names.
 	Model string
 	// open is where the members begin.
 	open int
@@ -37,7 +37,7 @@ type Request struct {
 	model, system, history, choice, tools span
 	// Tools says that the model may call tools.
 	Tools bool
-	// Streamed says that the answer is asked for as a stream of events, and Reasons that the model is asked to think before it says something.
+	// Streamed says that the request wants the answer as a stream of events, and Reasons that it wants the model to think before it answers.
 	Streamed, Reasons bool
 	// TakenOut are what Filter has taken out, by the names under which policies allow it.
 	TakenOut []string
@@ -46,9 +46,9 @@ type Request struct {
 	top  []entry
 }
 
-// Edit is what becomes of a request.
+// Edit is a change of a request.
 type Edit struct {
-	// Model that is asked instead.
+	// Model to ask instead.
 	Model string
 	// Before is said before all that the agent says.
 	Before Quoted

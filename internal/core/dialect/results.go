@@ -17,12 +17,13 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
-// Results are what tools have given back to the model and what is new in this request, in the order of the request; more is how many there are beside
-// those. The request alone decides what is new, so that no state is needed: the results behind the last entry that the model has said. Entries of the
-// model at the end are how its answer is to begin, and do not count as that. So a request that is sent once more has the same results once more,
-// and one whose client writes words of the model behind the results has them no more.
+// Results are the tool results that are new in this request, in the sequence of the request; more is the number of further ones. Only the
+// request decides what is new, so that no state is needed: the results behind the last entry that the model has said. Entries of the model
+// at the end are how its answer is to begin, and do not count as that. So a repeated request has the same results, and a request whose
+// client writes text of the model behind the results has none of them.
 //
-// Filter has let the request pass: each name has the one spelling that is read here. The cost is linear in the request, and what is kept is bounded.
+// Filter must have accepted the request: each name then has the spelling that this function reads. The cost is linear in the request, and
+// the memory is bounded.
 func (r Request) Results(bounds conversation.GivenBounds) (list []conversation.Given, more int64) {
 	said, given := r.lastSaid()
 	t := taker{bounds: bounds, room: bounds.Texts}

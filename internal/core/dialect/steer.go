@@ -16,7 +16,7 @@ import (
 // Note is what a supervisor says to the model. It stands behind an entry of the conversation, and again there in every later request that has
 // this entry: so what the model sees is consistent, and what its provider has kept of the conversation stays of use.
 type Note struct {
-	// After so many entries.
+	// After is the number of entries before it.
 	After int `json:"after"`
 	// Text of the note.
 	Text string `json:"text"`
@@ -24,12 +24,12 @@ type Note struct {
 
 // Cut leaves entries of the conversation out: whole calls with their results. What is to be known of them is in a Note before.
 type Cut struct {
-	// From so many entries up to so many.
+	// From and To are numbers of entries: the Cut removes the entries behind the first From ones, up to the first To ones.
 	From int `json:"from"`
 	To   int `json:"to"`
 }
 
-// Edits are what becomes of a request so that a model does something else than before.
+// Edits are the changes of a request with which steering makes a model do something else than before.
 type Edits struct {
 	Notes []Note `json:"notes,omitempty"`
 	Cuts  []Cut  `json:"cuts,omitempty"`
@@ -66,8 +66,8 @@ func (r Request) Steer(s Edits, ends []int) []byte {
 	return r.spliced(edits)
 }
 
-// HasPlace says why nothing can be said behind so many entries for the first time; nil where something can. Ends are as in Steer. Nothing is said
-// between a call and its result, nor between what the model says.
+// HasPlace returns nil if a text can stand behind the given number of entries for the first time, and otherwise the reason why not. ends
+// are as in Steer. No text can stand between a call and its result, or between parts of what the model says.
 func (r Request) HasPlace(after int, ends []int) error {
 	if _, err := r.note(Note{After: after}, ends); err != nil || after == len(ends) {
 		return err
@@ -201,7 +201,7 @@ func (r Request) message(entry span) (role, kind string, content span) {
 	return role, kind, content
 }
 
-// Cutting adds spans to cuts: those that overlap, or follow one another, become one.
+// Cutting adds spans to cuts: spans that overlap, or follow one another, become one.
 func Cutting(cuts []Cut, spans []conversation.Span) []Cut {
 	all := slices.Clone(cuts)
 	for _, s := range spans {

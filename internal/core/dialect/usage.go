@@ -101,7 +101,7 @@ func (f *UsageFilter) Pass(part []byte) []byte {
 	return f.out
 }
 
-// Rest is what is held when the answer has ended.
+// Rest returns the bytes that are still held when the answer ends.
 func (f *UsageFilter) Rest() []byte { return f.held }
 
 // countsTokens says whether an event is the count of tokens and nothing else: its list of choices is empty, and it has a usage.

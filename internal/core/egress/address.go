@@ -106,8 +106,8 @@ func classify(address netip.Addr) class {
 	return forbidden
 }
 
-// Addresses gives those of the resolved addresses that may be dialled, in the same order. Loopback, link-local, metadata,
-// multicast and reserved addresses never may; private ones where the grant says so. None left is a Refusal.
+// Addresses returns the resolved addresses that the proxy may dial, in the same sequence. It excludes loopback, link-local, metadata,
+// multicast and reserved addresses, and private ones unless the grant allows them. The error is a Refusal if none is left.
 func Addresses(target Target, grant Grant, field Field, resolved []netip.Addr) ([]netip.Addr, error) {
 	var allowed []netip.Addr
 	anyPrivate := false

@@ -15,19 +15,19 @@ type Reason string
 
 // Reasons.
 const (
-	// ReasonBadTarget: what is asked for is not a host and port.
+	// ReasonBadTarget: the target is not a host and port.
 	ReasonBadTarget Reason = "BadTarget"
-	// ReasonIPAddress: what is asked for is an address, and not the name of a host.
+	// ReasonIPAddress: the target is an address, not the name of a host.
 	ReasonIPAddress Reason = "IPAddress"
 	// ReasonHostNotAllowed: no policy lists the host and port.
 	ReasonHostNotAllowed Reason = "HostNotAllowed"
-	// ReasonModelProvider: the host is that of a provider of models, which agents reach through the gateway's own endpoints alone.
+	// ReasonModelProvider: the host belongs to a provider of models, which agents reach only through the gateway's own endpoints.
 	ReasonModelProvider Reason = "ModelProvider"
 	// ReasonPrivateAddress: the host has private addresses only, and its entry does not allow them.
 	ReasonPrivateAddress Reason = "PrivateAddress"
 	// ReasonForbiddenAddress: the host has only addresses that nobody may reach through the gateway.
 	ReasonForbiddenAddress Reason = "ForbiddenAddress"
-	// ReasonServerName: the TLS handshake does not ask for the host that the connection was asked for.
+	// ReasonServerName: the server name in the TLS handshake is not the host of the CONNECT request.
 	ReasonServerName Reason = "ServerName"
 	// ReasonNotTLS: what is sent is not a TLS handshake that can be read.
 	ReasonNotTLS Reason = "NotTLS"
@@ -81,8 +81,8 @@ type Grant struct {
 }
 
 // Decide looks the target up in the hosts of a field. An exact name beats a wildcard and a longer wildcard a shorter
-// one, so that a general entry cannot loosen a particular one. An IP address is refused even if it is listed: its TLS handshake
-// has no server name, so that nothing tells which of the servers behind it is asked.
+// one, so that a general entry cannot loosen a particular one. An IP address is refused even if it is listed: its TLS handshake has no
+// server name, so nothing says which of the servers behind it the agent means.
 func Decide(hosts []policy.Host, field Field, target Target) (Grant, error) {
 	if target.Address.IsValid() {
 		return Grant{}, &Refusal{Reason: ReasonIPAddress, Message: fmt.Sprintf(

@@ -75,8 +75,8 @@ func AsksAgain(start []byte) (bool, error) {
 	return bytes.Equal(start[random:random+randomLength], retryRandom[:]), nil
 }
 
-// Skip gives the length of the records before the next handshake message: those that a client may send between two ClientHellos.
-// ErrShort means that more bytes are needed, also where all that there are may be skipped.
+// Skip returns the length of the records before the next handshake message: records that a client may send between two ClientHellos.
+// ErrShort means that Skip needs more bytes, also if it can skip all of the given ones.
 func Skip(start []byte) (length int, err error) {
 	for {
 		rest := start[length:]

@@ -128,8 +128,8 @@ const telling = 6
 // keyEnds are how variables with keys end.
 var keyEnds = []string{"KEY", "KEYS", "TOKEN"}
 
-// Key says why a variable of an agent's environment would have it ask models beside the gateway; empty where it would not. It names the provider, and does
-// not quote the value. Clients read names in capital letters, and an agent reads them all.
+// Key says why a variable of an agent's environment would make it call models without the gateway; empty if it would not. It names the
+// provider, and does not quote the value. Clients read names in capital letters, and an agent reads them all.
 func Key(name, value string) string {
 	value = strings.TrimSpace(value)
 	if len(value) >= leastKey {

@@ -53,7 +53,7 @@ func (s Streak) Ended(now time.Time) *protocol.Failure {
 	return s.Failure
 }
 
-// Excuses reports whether a failure is not the agent's, so that its attempt is no retry.
+// Excuses reports whether a failure is not the agent's, so that its attempt does not count as a retry.
 func Excuses(f *protocol.Failure) bool {
 	if f == nil {
 		return false
@@ -66,7 +66,7 @@ func Excuses(f *protocol.Failure) bool {
 	}
 }
 
-// Say what happened and what a person does about it.
+// Say what happened and what a user can do about it.
 func Say(f protocol.Failure) string {
 	row := Of(answerOf(f))
 	return fmt.Sprintf("its last %s failed (%s, %s). %s %s", calls(f.Calls), cmp.Or(f.Cause, "unknown"), f.Class, row.Meaning, row.Fix)

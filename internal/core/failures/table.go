@@ -10,7 +10,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Reasons that the watchdog gives, beside those of the gateway.
+// Reasons that the watchdog gives, in addition to the gateway's.
 const (
 	// GatewayUnreachable: the watchdog cannot ask the gateway.
 	GatewayUnreachable = "GatewayUnreachable"

@@ -16,7 +16,7 @@ type Policy struct {
 	Name string
 	// Pods that it selects.
 	Pods Selector
-	// Directions that it is about. Where there is none, it is about Ingress, and about Egress where it has rules for it.
+	// Directions of traffic that the policy restricts. An empty list means Ingress, and also Egress if the policy has rules for it.
 	Directions []Direction
 	// Ingress and Egress are what it allows.
 	Ingress, Egress []Rule

@@ -53,8 +53,8 @@ type factsKey struct {
 	old, now Entry
 }
 
-// Cache keeps what contents were found to be and what checks were compiled to, from one judgement to the next, so that
-// a changed file is read once and not at each checkpoint. It changes no judgement. It is not for several goroutines.
+// Cache keeps findings about contents and compiled checks from one call of Judge to the next, so that a changed file is read once and not
+// at each checkpoint. It does not change results. It is not safe for concurrent use.
 type Cache struct {
 	facts  map[factsKey]facts
 	checks map[string]compiled
@@ -64,7 +64,7 @@ type Cache struct {
 	known, fresh int64
 }
 
-// Last gives how many changes of the last judgement were known from the one before, and how many had to be looked at.
+// Last returns how many changes in the last call of Judge were known from the call before, and how many Judge had to check.
 func (m *Cache) Last() (known, fresh int64) { return m.known, m.fresh }
 
 // Beside gives an empty memory for another set of changes. It shares with this one what takes long to make and does not

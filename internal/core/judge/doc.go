@@ -4,9 +4,9 @@
 // Package judge decides whether a captured tree may leave the workspace. It sees values only: names, modes, sizes and
 // object ids of what changed, and what the capture met that Git cannot hold.
 //
-// Judge looks at every path, every time: there is no sampling and no time limit, and what a rule cannot judge (an
-// unusable pattern, a directory that cannot be listed, an entry that contradicts itself, a content that takes more work
-// than there is) is a violation. Work is counted, so that a judgement depends on its input alone.
+// Judge looks at every path, every time: there is no sampling and no time limit, and what a rule cannot check (an unusable pattern, a
+// directory that cannot be listed, an entry that contradicts itself, a content that exceeds the limit of work) is a violation. Judge counts
+// work instead of time, so that the result depends only on its input.
 //
 // # Placement rules
 //

@@ -15,9 +15,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Judge judges a captured tree against its base by every rule. It is a pure function of the input and does not depend
-// on the order of its lists. The verdict is Invalid if and only if a violation has severity Error or more. Where the
-// context ends first there is no judgement, only the context's error.
+// Judge checks a captured tree against its base by every rule. It is a pure function of the input and does not depend on the sequence of
+// its lists. The verdict is Invalid if and only if a violation has severity Error or more. If the context ends first, Judge returns only
+// the context's error.
 func Judge(ctx context.Context, in Input) (Judgement, error) {
 	rules := Rules()
 	v := newView(ctx, in, rules)
@@ -57,7 +57,7 @@ func (r *Rule) violation(b breach) protocol.Violation {
 	}
 }
 
-// Told are the violations that the agent is told of, worst first. What is only Info is for the log.
+// Told are the violations that the watchdog reports to the agent, worst first. Violations of severity Info are only for the log.
 func (j Judgement) Told() []protocol.Violation {
 	i := slices.IndexFunc(j.Violations, func(v protocol.Violation) bool { return v.Severity.Compare(policy.Info) <= 0 })
 	if i < 0 {

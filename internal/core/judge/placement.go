@@ -38,7 +38,7 @@ type place struct {
 	rule, by string
 }
 
-// PlacementRules are the rules about where an agent may write, in order of precedence.
+// PlacementRules are the rules about where an agent may write, sorted by precedence.
 func PlacementRules() []Rule { return placementRules(Rules()) }
 
 func placementRules(rules []Rule) []Rule {
@@ -82,9 +82,8 @@ func (v *view) placedBy(r *Rule) []breach {
 	return found
 }
 
-// CheckPlacement gives the placement rules that changes break: what is wrong with them by their paths alone, whatever is in them.
-// It lets an agent be warned before a checkpoint; it is no verdict, and a change that it has nothing to say about may break
-// any other rule.
+// CheckPlacement returns the placement rules that changes break: what is wrong with their paths, whatever their content is. The watchdog
+// uses it to warn an agent before a checkpoint. The result is not a verdict: a change without a finding may break any other rule.
 func CheckPlacement(in Input) []protocol.Violation {
 	rules := PlacementRules()
 	v := &view{Input: in, ctx: context.Background()}

@@ -25,8 +25,8 @@ type Rule struct {
 	Reject, Accept []Sample
 }
 
-// Sample is an input with a word on what it shows. It sets only what it is about: tests add limits that are out of reach
-// and trees that hold what the changes say.
+// Sample is an input with a short description. It sets only the values that matter: tests add limits that nothing reaches, and trees that
+// match the changes.
 type Sample struct {
 	Name  string
 	Input Input

@@ -18,9 +18,9 @@ type Touching struct {
 // NewTouching makes a Touching.
 func NewTouching() *Touching { return &Touching{left: mostTouches} }
 
-// Plan gives those of some paths that may be changed by who has a plan, and the pattern of the plan that matches the first of them, which is "" where the
-// plan does not say. Forbidden areas are not taken off: somebody who may not change a path may depend on it all the more. All is false where too much was
-// compared to go on: other paths may be among them.
+// Plan returns the given paths that a Feature with the plan may change, and the pattern of the plan that matches the first of them, which
+// is "" if no pattern does. It does not exclude forbidden areas: a Feature that must not change a path may depend on it all the more. all
+// is false if Plan stopped at the limit of comparisons: the result may then lack paths.
 func (t *Touching) Plan(p protocol.Plan, paths []string) (pattern string, touched []string, all bool) {
 	touched, all = paths, true
 	for _, bound := range bounds(p) {
@@ -33,8 +33,8 @@ func (t *Touching) Plan(p protocol.Plan, paths []string) (pattern string, touche
 	return pattern, touched, all
 }
 
-// Matching are those of some paths that patterns match, and the pattern that matches the first of them. A pattern that cannot be used matches
-// nothing. All is false where too much was compared to go on.
+// Matching returns the given paths that patterns match, and the pattern that matches the first of them. An unusable pattern matches
+// nothing. all is false if Matching stopped at the limit of comparisons.
 func (t *Touching) Matching(patterns, paths []string) (pattern string, matching []string, all bool) {
 	m, _ := newMatcher(patterns, false)
 	globs := m.globs()

@@ -86,7 +86,7 @@ type Workspace struct {
 	Uncounted bool
 }
 
-// Input is everything a judgement depends on.
+// Input is everything that the result of Judge depends on.
 type Input struct {
 	// Changes from the base to the captured tree, sorted by path: every one of them.
 	Changes []Change
@@ -102,14 +102,14 @@ type Input struct {
 	Role string
 	// Locks are the contracts whose lock the Feature holds.
 	Locks []string
-	// Names lists directories of the captured tree. It is asked about the directories of added paths only; without it
-	// added paths cannot be judged and are violations.
+	// Names lists directories of the captured tree. Judge reads only the directories of added paths. Without Names it cannot check added
+	// paths, and reports them as violations.
 	Names Lookup
 	// BaseNames lists directories of the base. It tells names that were there before from new ones; without it every pair
 	// of names that collide counts as new.
 	BaseNames Lookup
-	// Contents reads blobs of the base and of the captured tree. It is asked about files whose content changed; without
-	// it they cannot be judged and are violations.
+	// Contents reads blobs of the base and of the captured tree. Judge reads files whose content changed. Without Contents it cannot check
+	// them, and reports them as violations.
 	Contents Contents
 	// Compile compiles a check's expression; without it every check is violated.
 	Compile func(expression string) (Program, error)
@@ -117,9 +117,9 @@ type Input struct {
 	Cache *Cache
 }
 
-// Lookup lists the names in directories of a tree, in any order; "" is the root. It is asked at most once in a judgement,
-// for all directories at once, because an agent decides how many there are. A directory that cannot be read is left out
-// of the answer; one that does not exist is there, without names.
+// Lookup lists the names in directories of a tree, in any order; "" is the root. Judge calls it at most once, for all directories at once,
+// because an agent decides how many there are. A directory that cannot be read is left out of the answer; one that does not exist is there,
+// without names.
 type Lookup func(dirs []string) map[string][]string
 
 // Judgement is the outcome: violations are sorted worst first, then by path and rule.
@@ -129,6 +129,6 @@ type Judgement struct {
 	Severity policy.Severity `json:"severity,omitempty"`
 	// Violations are all of them.
 	Violations []protocol.Violation `json:"violations,omitempty"`
-	// Lines that changed. They are no part of what there is to object to.
+	// Lines is the number of changed lines. It does not affect the verdict.
 	Lines LineCounts `json:"-"`
 }

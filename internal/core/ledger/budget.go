@@ -82,7 +82,7 @@ func ParseAmount(text string) Amount {
 type Usage struct {
 	Amount
 
-	// Cached are those of the input tokens that the provider had in its cache.
+	// Cached is the number of input tokens that the provider had in its cache.
 	Cached int64
 	Calls  int64
 }
@@ -92,7 +92,7 @@ type Budget struct {
 	Scope Scope
 	// Key is whose budget it is: see Scope.
 	Key string
-	// Limit of each resource; 0 is no limit.
+	// Limit of each resource; 0 means unlimited.
 	Limit Amount
 	// Origins say for people where the limits are set.
 	Origins map[Resource]string
@@ -173,10 +173,9 @@ func (r Resource) left(n, limit int64) string {
 	return fmt.Sprintf("%s of %s left", Decimal(n), Decimal(limit))
 }
 
-// Over says whether a call that wants an amount goes over a budget of which some is used and some is reserved for calls that
-// have not ended. The error is an *OverBudgetError, of a limit that a person has to raise before one that only has to be
-// waited for. What a call uses is known only when it has ended, so calls under way can use more than was reserved for them;
-// then no other call is made.
+// Over says whether a call that wants an amount exceeds a budget, given what is used and what calls in progress have reserved. The error is
+// an *OverBudgetError. A limit that a user must raise comes before a limit that only needs waiting. The use of a call is known only when it
+// ends, so calls in progress can use more than they have reserved; the gateway then refuses every other call.
 func Over(b Budget, used, reserved, wanted Amount) error {
 	var wait error
 	for _, r := range Resources() {

@@ -19,8 +19,7 @@ import (
 const (
 	// MaxAnswer is how much of an answer is stored, in bytes.
 	MaxAnswer = 4 << 20
-	// MaxFolded is how much is stored of the first answer of those that are folded, in bytes: the errors of providers have some
-	// hundred.
+	// MaxFolded is how many bytes the ledger stores of the first of several folded answers: the errors of providers have some hundred.
 	MaxFolded = 4 << 10
 	// failedStatus is the first status of HTTP that says that a call failed.
 	failedStatus = 400
@@ -58,7 +57,7 @@ type Interaction struct {
 	Turn int64
 	// Sequence counts the calls of a Feature, from 1. The store gives it.
 	Sequence int64
-	// Dialect that was spoken, and the Backend that was asked.
+	// Dialect of the call, and the Backend that got it.
 	Dialect, Backend string
 	// ModelAsked is what the agent asked for, Model is what answered, and Role is the role that the policy has it in.
 	ModelAsked, Model, Role string
@@ -73,8 +72,8 @@ type Interaction struct {
 	Raw []byte
 	// Formatted is the answer as the agent got it; empty where that is Raw.
 	Formatted []byte
-	// Results of tools that are new in the request, as far as the policy has them recorded, without secrets, and MoreResults is how many there were
-	// beside those. A record that stands for many calls has none.
+	// Results of tools that are new in the request, as far as the policy has the gateway record them, without secrets, and MoreResults is the
+	// number of further ones. A record of many calls has none.
 	Results     []ToolResult
 	MoreResults int64
 	// Violations of output rules that were found in the answer.
@@ -101,7 +100,8 @@ type Interaction struct {
 	Detail string
 }
 
-// Folds says whether the record of a call is folded with those of others: it was refused, or its answer is an error, and it has cost nothing. An agent can make such calls as fast as they are answered, and no budget ends them.
+// Folds says whether the ledger folds the record of a call with others: the gateway refused it, or its answer is an error, and it has cost
+// nothing. An agent can make such calls as fast as the answers come, and no budget ends them.
 func (i Interaction) Folds() bool {
 	return i.Tokens == Tokens{} && i.Cost == 0 && i.Status >= failedStatus
 }
@@ -113,7 +113,7 @@ func (i Interaction) FoldID() string {
 	return "folded-" + hex.EncodeToString(sum[:16])
 }
 
-// JoinDetails adds details of more calls to those of a record, each once, as far as there is room.
+// JoinDetails adds the details of more calls to a record's details, each once, as far as there is room.
 func JoinDetails(have, more string) string {
 	for part := range strings.SplitSeq(more, betweenDetails) {
 		have = joinDetail(have, plain.CutBytes(part, maxPart))
@@ -175,9 +175,9 @@ func (u Uses) each() [6]int64 {
 	return [...]int64{u.Searches, u.Fetches, u.Executions, u.FileSearches, u.Images, u.Connectors}
 }
 
-// Tokens of a call, and its uses of tools that the provider runs. Each token counts in one of the fields. Of the request, Cached
-// are those that the provider had in its cache, Writes those that it put there for minutes, LongWrites those that it put there for
-// an hour, and Input the others. Output has what the model thought in it.
+// Tokens of a call, and its uses of tools that the provider runs. Each token counts in one of the fields. Of the request's tokens, Cached
+// came from the provider's cache, Writes went into it for minutes, LongWrites went into it for an hour, and Input are the others. Output
+// includes the model's thoughts.
 type Tokens struct {
 	Input, Output, Cached, Writes, LongWrites int64
 	// Uses of tools that the provider runs.

@@ -16,14 +16,14 @@ type Rates struct {
 	Input, Output, Cached, Writes, LongWrites int64
 }
 
-// Price of the calls of a model.
+// Price of a model's calls.
 type Price struct {
 	Rates
 
 	// Uses has the price of one use of each tool that the provider runs, and Call is that of one call, in millionths of a currency.
 	Uses Uses
 	Call int64
-	// Long are the rates of calls with long requests. Of those that apply, the one with the largest Above does.
+	// Long are the rates of calls with long requests. If several apply, the one with the largest Above counts.
 	Long []LongRates
 }
 

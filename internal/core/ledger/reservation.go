@@ -20,7 +20,7 @@ const (
 	unknownOutput = 32_000
 )
 
-// LeastOutput is what an answer must be able to have, in tokens: most thoughts with a call of a tool are shorter. A call with less is not made.
+// LeastOutput is the smallest limit of an answer in tokens: most thoughts with a tool call are shorter. The gateway refuses a call with less.
 const LeastOutput = 1024
 
 // Reservation is what a call may use that is about to be made.

@@ -6,8 +6,8 @@ package ledger
 // Bounds of what is stored of checkpoints, compressed, in bytes. Model calls have a bound by their budgets; how often an agent
 // rewrites its files has none, and what it writes must not take the room in which calls are recorded.
 const (
-	// MaxPatches of a Feature: about 100 MB of text. MaxNames is a little more, so that the names of files go on when there is
-	// no room for patches any more.
+	// MaxPatches of a Feature: about 100 MB of text. MaxNames is a little more, so that there is still room for the names of files when the
+	// room for patches is used up.
 	MaxPatches = 16 << 20
 	MaxNames   = 20 << 20
 	// MaxProject of all Features of a project: a twentieth of the volume that the installation has (5 GiB).
@@ -17,7 +17,8 @@ const (
 )
 
 const (
-	// RowBytes is what a call takes beside its answers, results of tools and violations, with its part of the indexes, in bytes: measured with both engines, and rounded up.
+	// RowBytes is the size of a call's row in bytes, with its part of the indexes and without its answers, tool results and violations:
+	// measured with both engines, and rounded up.
 	RowBytes = 1536
 	// reserve is the share of the room, in percent, that is kept free by dropping the oldest calls of the Feature with the most; minReserve is what
 	// a transaction and the logs of the engines need, in bytes, and maxReserve the most, as a part of a small room.
@@ -28,7 +29,7 @@ const (
 
 // Room is what is known of it when a checkpoint is to be recorded.
 type Room struct {
-	// Feature and Project have so many bytes stored.
+	// Feature and Project are the bytes that the ledger stores of each.
 	Feature, Project int64
 	// Free and Size of the volume in bytes; a Size of 0 is not known.
 	Free, Size uint64
@@ -62,8 +63,8 @@ func (r Room) Lacking() int64 {
 // Often is how many bytes may be recorded before the room is looked at again.
 func (r Room) Often() int64 { return r.kept() / looks }
 
-// Takes says how much of a checkpoint is stored, of which the names of files and the patch have so many bytes, and why not all.
-// What is there is never removed for it: no agent can write so much that the record of what it did before is lost.
+// Takes says which parts of a checkpoint the ledger stores, given the bytes of the names of files and of the patch, and why it does not
+// store all. The ledger never removes older entries for it: no agent can write so much that it erases the record of what it did before.
 func (r Room) Takes(names, patch int64) (keepNames, keepPatch bool, missing string) {
 	switch {
 	case r.Size > 0 && (r.Free < r.Size/100*MinFree || r.Lacking() > 0):

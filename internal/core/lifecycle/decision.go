@@ -15,7 +15,7 @@ type Decision struct {
 	Needs Need
 	// Start is the new attempt that NeedJob is about. The attempt counts once its Job is observed.
 	Start *Start
-	// RenewLocks asks for the locks that are held to be renewed where it is time.
+	// RenewLocks tells the controller to renew the held locks that are due.
 	RenewLocks bool
 	// Unlock names contracts whose locks to free: no status names them any more.
 	Unlock []string

@@ -67,15 +67,15 @@ type JobMemory struct {
 	PodName                  string
 	PodUID                   string
 	StartedAt                time.Time
-	// WaitingSince is since when the attempt has waited for a person or for its pod to start; zero when it does not.
-	// WaitedSeconds are those of earlier waits.
+	// WaitingSince is the time since which the attempt waits for a user or for the start of its pod; zero if it does not wait. WaitedSeconds
+	// is the sum of its earlier waits.
 	WaitingSince    time.Time
 	WaitedSeconds   int64
 	StopRequestedAt time.Time
 	EndedAt         time.Time
 }
 
-// RequestResult says what became of a request.
+// RequestResult is the result of a request.
 type RequestResult struct {
 	ID      string
 	State   RequestState
@@ -83,7 +83,7 @@ type RequestResult struct {
 	At      time.Time
 }
 
-// RequestState says what became of a request.
+// RequestState is the outcome of a request.
 type RequestState string
 
 // States of requests.

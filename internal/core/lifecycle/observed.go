@@ -24,13 +24,13 @@ type Observed struct {
 	Run *Run
 	// Refusal is set while the Feature cannot be accepted.
 	Refusal *Refusal
-	// Policy that the Feature is held to; zero when it could not be found out.
+	// Policy in effect for the Feature; zero if it could not be found out.
 	Policy PolicyRef
 	// Backends is the hash of the configuration of backends; empty where it is not known.
 	Backends string
 	// PolicyConflicts name values that policies disagree on; sorted.
 	PolicyConflicts []string
-	// Outage says that the backend of models that the Feature asks is out for all Features, which is told once for all of them.
+	// Outage says that the Feature's model backend is out for all Features: one message covers all of them.
 	Outage bool
 	// Obstacle keeps a new attempt from starting, though the Feature is accepted.
 	Obstacle *Refusal
@@ -42,7 +42,7 @@ type Observed struct {
 	Isolation Isolation
 	// Deliveries of others that concern this one; nil where they were not looked at, and what is remembered of them stays.
 	Deliveries []deliveries.Notice
-	// Areas of other Features, compared with those of this one; nil while they were not looked at.
+	// Areas of other Features, compared with the areas of this one; nil before the comparison.
 	Areas *Areas
 	// Jobs of the Feature, of any attempt.
 	Jobs []Job
@@ -61,7 +61,7 @@ type Spec struct {
 	Name string
 	// Generation of the spec.
 	Generation int64
-	// DeletedAt is when deletion was asked for; zero when it was not.
+	// DeletedAt is the time of the request for deletion; zero if there is none.
 	DeletedAt time.Time
 	// Suspend of the Feature itself asks for the pod to end; the work is kept.
 	Suspend bool
@@ -77,20 +77,20 @@ type Spec struct {
 	Branch string
 	// RequireApproval holds the delivery until ApprovedCommit is the head.
 	RequireApproval bool
-	// ApprovalBy is the policy that requires the approval; empty where the Feature alone does.
+	// ApprovalBy is the policy that requires the approval; empty if only the Feature does.
 	ApprovalBy string
 	// ApprovedCommit is the commit that may be delivered.
 	ApprovedCommit string
 	// Ephemeral volumes live and die with the pod.
 	Ephemeral bool
-	// Mode that the agent runs in, in the policy's words, and ModeNotice where it is not the one that was asked for.
+	// Mode of the agent, in the policy's words, and ModeNotice, which says why if it is not the requested one.
 	Mode       string
 	ModeNotice string
 	// Strategy that a new attempt runs by, and StrategyReason where Tidewaiter has chosen it.
 	Strategy, StrategyReason string
-	// AskRestart leaves to a person when an agent whose pod was lost goes on.
+	// AskRestart says that an agent continues after the loss of its pod only when a user requests it.
 	AskRestart bool
-	// Budget says that the Feature's calls of models have one.
+	// Budget says that the Feature's model calls have one.
 	Budget bool
 	// Requests in the order of the spec.
 	Requests []Request
@@ -126,7 +126,7 @@ const (
 type Refusal struct {
 	Reason  string
 	Message string
-	// ByUser is true when only a person can help; otherwise it goes away by itself.
+	// ByUser is true if only a user can fix it; otherwise it goes away by itself.
 	ByUser bool
 }
 
@@ -142,21 +142,21 @@ type Capacity struct {
 	Limit int
 	// Running agents of other Features.
 	Running int
-	// Waiting are those of them, by name, that wait for a person: an answer or an approval lets them go on and end.
+	// Waiting are the ones of them, by name, that wait for a user: an answer or an approval lets them continue and end.
 	Waiting []string
 	// Ahead counts the waiting Features that come before this one, by priority and then age.
 	Ahead int
-	// Total limits the agents of all projects together; 0 is none. RunningTotal are those of other Features, and AheadTotal counts the Features that
-	// have room in their project, wait for this, and come before this one.
+	// Total limits the agents of all projects together; 0 means unlimited. RunningTotal is the number of running agents of other Features, and
+	// AheadTotal counts the Features that have room in their project, wait for this, and come before this one.
 	Total, RunningTotal, AheadTotal int
 }
 
 // Locks of a Feature's contracts, as their Leases say. Lists are sorted.
 type Locks struct {
-	// Wanted contracts: those of the plan.
+	// Wanted are the contracts of the plan.
 	Wanted []string
-	// Held contracts: their Leases name this Feature. A lock that is held and in no status was taken by a process that
-	// died before it noted it, or is about to be freed.
+	// Held are the contracts whose Leases name this Feature. A held lock that is in no status was taken by a process that died before it
+	// recorded that, or is about to be freed.
 	Held []string
 	// Reclaimed says from whom held locks were taken that had expired.
 	Reclaimed []Contender
@@ -164,7 +164,7 @@ type Locks struct {
 	Busy []Contender
 	// Taken says that all wanted locks were taken in this reconcile: a process that looked earlier cannot free them.
 	Taken bool
-	// Renew is when held locks are to be renewed; zero where none is held.
+	// Renew is when the controller must renew the held locks; zero if there are none.
 	Renew time.Time
 	// Fail blocks the Feature where it would have to wait.
 	Fail bool
@@ -247,7 +247,7 @@ type Job struct {
 	Created time.Time
 	// Ended is true when the Job will start no pod any more.
 	Ended bool
-	// Deleting is true when its deletion was asked for.
+	// Deleting is true after a request to delete it.
 	Deleting bool
 	// Rejected is the API server's message when it refuses the Job's pod.
 	Rejected string
@@ -265,7 +265,7 @@ type Pod struct {
 	StartedAt time.Time
 	// Ended is true when none of its containers runs any more or ever will.
 	Ended bool
-	// Deleting is true when its deletion was asked for; it may still run.
+	// Deleting is true after a request to delete it; it may still run.
 	Deleting bool
 	// DueBy is when it should be gone, its grace period included; zero where its deletion was not asked for.
 	DueBy time.Time
@@ -275,7 +275,7 @@ type Pod struct {
 	Finalizers []string
 	// Problem keeps it from running; nil when nothing does.
 	Problem *Problem
-	// ByItself is true when it ended though neither a person nor the cluster asked it to.
+	// ByItself is true if it ended without a request of a user or of the cluster.
 	ByItself bool
 	// Fate says why it ended, for people; empty where nothing is known.
 	Fate string
@@ -285,7 +285,7 @@ type Pod struct {
 type Run struct {
 	// Epoch is the attempt that reported last.
 	Epoch int64
-	// WorkspaceReady is true once the workspace is laid out.
+	// WorkspaceReady is true once the workspace is prepared.
 	WorkspaceReady bool
 	// AgentRunning is true while the agent's process lives.
 	AgentRunning bool
@@ -295,17 +295,17 @@ type Run struct {
 	Task string
 	// Head is the last promoted commit.
 	Head string
-	// Fault keeps the run from going on; nil when nothing does.
+	// Fault keeps the run from continuing; nil if there is none.
 	Fault *Problem
 	// Problems that the watchdog works around.
 	Problems []string
-	// Unacknowledged are the broken rules that the agent has not acknowledged, though it was told to twice; each in words.
+	// Unacknowledged describes the broken rules that the agent has not acknowledged after two requests.
 	Unacknowledged []string
 	// BudgetWarning names a budget that is nearly used; empty for none.
 	BudgetWarning string
 	// Anomalies of the conversation that are not over, by the condition that they set, with the evidence.
 	Anomalies map[string]string
-	// Unserved says that the agent stalls because its calls of models are answered with errors that are not its own.
+	// Unserved says that the agent stalls because its model calls fail with errors that are not its fault.
 	Unserved bool
 	// Connected is true while the long poll is open.
 	Connected bool
@@ -323,7 +323,7 @@ type Run struct {
 	Rollbacks Rollbacks
 	// Requests that the watchdog acted on.
 	Requests []RequestResult
-	// Final is the last word of an attempt; nil before it.
+	// Final is the final report of the attempt; nil before it.
 	Final *Final
 }
 
@@ -350,13 +350,13 @@ type Rollback struct {
 	Cause, Before, To, Reason string
 }
 
-// Final is the last word of an attempt.
+// Final is the final report of an attempt.
 type Final struct {
 	Epoch   int64
 	Outcome string
 	Reason  string
 	Message string
 	Head    string
-	// Failure of the calls of models that the agent made last, where the attempt ended for that; nil otherwise.
+	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.
 	Failure *protocol.Failure
 }

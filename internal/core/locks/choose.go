@@ -19,9 +19,9 @@ type Wanted struct {
 	Before bool
 }
 
-// Choose says which locks to take, in the order in which to take them: all that are wanted, or none while one of them is
-// with another, which are then named. So nobody waits with a lock in hand, and nobody waits for one who waits; that
-// all take locks in the same order lets one of two who start at the same time have the first of those that both want.
+// Choose says which locks to take, and in which sequence: all wanted ones, or none while another Feature holds one of them. It then names
+// the held ones. So no Feature waits while it holds a lock, and none waits for a waiting one. Because all take locks in the same sequence,
+// one of two Features that start at the same time gets the first lock that both want.
 func Choose(wanted []Wanted) (take, busy []Wanted) {
 	sorted := slices.SortedFunc(slices.Values(wanted), func(a, b Wanted) int { return cmp.Compare(a.Contract, b.Contract) })
 	for _, w := range sorted {

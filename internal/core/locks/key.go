@@ -21,8 +21,8 @@ const (
 	httpsPort = "443"
 )
 
-// Repository is the one form of all URLs that are taken to mean the same repository, as host/path. Where servers differ,
-// as about the case of a path, it takes two for one: a lock too many makes somebody wait, one too few is no lock.
+// Repository is the common form, host/path, of all URLs that count as the same repository. If servers differ, such as in the case of a
+// path, it treats two repositories as one: one lock too many only makes a Feature wait, and one lock too few protects nothing.
 func Repository(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" {

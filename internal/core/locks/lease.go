@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// TTL is how long a lock is held that is not renewed: long enough for a manager to be replaced meanwhile, short enough
-	// not to keep others waiting for one who is gone. The figure is that of the specification that locks were taken from.
+	// TTL is how long a lock lasts without renewal: long enough for a manager to be replaced meanwhile, short enough
+	// not to keep others waiting for one who is gone. The figure comes from the specification of locks.
 	TTL = 300 * time.Second
 	// RenewAfter is the age at which a held lock is renewed: two renewals may fail before it expires.
 	RenewAfter = TTL / 3

@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// Again says whether an answer with a status is worth another try, and how long the provider wants that to wait; 0 where it does not say. Header
-// gives the headers of the answer by their names, empty for those that it does not have. What the provider says itself comes first.
+// Again says whether an answer with a status is worth another try, and how long the provider wants the caller to wait; 0 if it does not
+// say. header returns a header of the answer by its name, or an empty string. The provider's own statement has precedence.
 //
 // x-should-retry and retry-after-ms are of Anthropic and OpenAI (https://github.com/openai/openai-node/blob/master/src/client.ts,
-// https://github.com/anthropics/anthropic-sdk-typescript/blob/main/src/client.ts), Retry-After is of RFC 9110, section 10.2.3. Where there is none,
-// a limit that is used up says when it is not: https://platform.openai.com/docs/guides/rate-limits and https://docs.claude.com/en/api/rate-limits.
+// https://github.com/anthropics/anthropic-sdk-typescript/blob/main/src/client.ts), Retry-After is of RFC 9110, section 10.2.3. Without it,
+// the headers of a used-up limit say when it resets: https://platform.openai.com/docs/guides/rate-limits and
+// https://docs.claude.com/en/api/rate-limits.
 func Again(status int, header func(name string) string, now time.Time) (wait time.Duration, worth bool) {
 	switch header("x-should-retry") {
 	case "true":

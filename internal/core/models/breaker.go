@@ -83,7 +83,7 @@ const (
 // Open says whether calls of everybody are let through.
 func (b *Breaker) Open() bool { return !b.all.closed }
 
-// Idle says that nothing is known that a new breaker would not know.
+// Idle says that the breaker is in the state of a new one.
 func (b *Breaker) Idle() bool { return !b.all.closed && len(b.failures)+len(b.own) == 0 }
 
 // Begin a call of a Feature. Avoided is nil where it is let through.

@@ -37,7 +37,7 @@ func Budgets(e policy.Effective, uid, namespace string) []ledger.Budget {
 
 // Rate of calls that a Feature keeps to.
 type Rate struct {
-	// PerMinute is how many calls it may make in a minute; 0 is no limit.
+	// PerMinute is how many calls it may make in a minute; 0 means unlimited.
 	PerMinute int
 	// Origin says for people where that is set.
 	Origin string

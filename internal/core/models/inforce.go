@@ -38,7 +38,7 @@ type InForce struct {
 	Missing map[string][]string `json:"missing,omitempty"`
 	// Problem of a newer configuration that cannot be used; empty where the newest is in force.
 	Problem string `json:"problem,omitempty"`
-	// Reached says how the gateway fares with its backends. It is no part of what is in force.
+	// Reached is the state of the gateway's connections to its backends. It is not a part of the configuration in force.
 	Reached []Reach `json:"reached,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func (c Config) Outline() Config {
 // Fleet is what the gateways of an installation have in force, by their names.
 type Fleet map[string]InForce
 
-// Alive are those that have said it lately.
+// Alive are the gateways with a recent statement.
 func (f Fleet) Alive(now time.Time) Fleet {
 	alive := maps.Clone(f)
 	maps.DeleteFunc(alive, func(_ string, in InForce) bool { return now.Sub(in.Renewed) > InForceFor })

@@ -25,13 +25,13 @@ const (
 	AWS
 )
 
-// Kind says how a provider is asked. Kinds() lists them.
+// Kind says how to call a provider. Kinds() lists them.
 type Kind struct {
 	// Name in the configuration of backends.
 	Name string
 	// Serves has the endpoints of dialects that the provider serves, by the path of the endpoint.
 	Serves map[string]Place
-	// KeyHeader carries the key, behind KeyPrefix. Where it is empty, the dialect's own header does.
+	// KeyHeader carries the key, behind KeyPrefix. If it is empty, the dialect's own header carries the key.
 	KeyHeader, KeyPrefix string
 	// Credential is what the provider takes.
 	Credential Credential
@@ -56,8 +56,8 @@ type Place struct {
 	// Without are members that the request is sent without, With is JSON of members that it is sent with.
 	Without []string
 	With    string
-	// Betas that the provider knows: those of the header Anthropic-Beta that are among them go into the member anthropic_beta, and the header is
-	// not sent. Nil: the header passes.
+	// Betas that the provider knows: the gateway moves the ones in the header Anthropic-Beta into the member anthropic_beta, and does not send
+	// the header. Nil: the header passes.
 	Betas []string
 	// Query lists the dialect's parameters that pass; nil: all of them.
 	Query []string
@@ -209,7 +209,7 @@ func escaped(model string) string {
 	return out.String()
 }
 
-// FindKind finds the kind of a name; the zero Kind, which the dialect alone describes, has the empty name.
+// FindKind finds the kind of a name; the zero Kind, which has only what the dialect describes, has the empty name.
 func FindKind(name string) (Kind, bool) {
 	if name == "" {
 		return Kind{}, true

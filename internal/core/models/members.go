@@ -5,7 +5,7 @@ package models
 
 import "github.com/tidewaiter/tidewaiter/internal/core/dialect"
 
-// Members of requests that a backend does not get, and those that no request may have.
+// Members that the gateway removes from requests to a backend, and members for which it refuses a request.
 func (b Backend) Members() (strip, deny dialect.Names) {
 	strip, deny = foldedStrip, foldedDeny
 	if b.Strip != nil {
@@ -30,8 +30,8 @@ func BuiltinStrip() []string {
 	}
 }
 
-// BuiltinDeny are the members that name another address, a key, or code: those of LiteLLM for its backends, those by which servers of vLLM and SGLang
-// find one another, and those that name what runs in such a server.
+// BuiltinDeny are the members that name another address, a key, or code: LiteLLM's members for its backends, the members by which servers
+// of vLLM and SGLang find one another, and the members that name code to run in such a server.
 func BuiltinDeny() []string {
 	return []string{"api_base", "base_url", "api_key", "kv_transfer_params", "bootstrap_host", "bootstrap_port", "lora_path", "logits_processors", "custom_logit_processor", "extra_headers", "extra_query"}
 }

@@ -17,7 +17,7 @@ import (
 
 // Config is the configuration of the gateway: who answers.
 type Config struct {
-	// Backends in order: the first that speaks a dialect is the one for Features whose policy names none.
+	// Backends, sorted by precedence: the first that speaks a dialect serves Features whose policy names none.
 	Backends []Backend `json:"backends"`
 }
 
@@ -35,13 +35,13 @@ type Backend struct {
 	Key string `json:"key,omitempty"`
 	// Query parameters that are sent with every request.
 	Query map[string]string `json:"query,omitempty"`
-	// Paths in the place of the dialect's own, KeyHeader for the key and KeyPrefix before it, of the kind generic.
+	// Paths that replace the dialect's own, KeyHeader for the key and KeyPrefix before it; only for the kind generic.
 	Paths     map[string]string `json:"paths,omitempty"`
 	KeyHeader string            `json:"keyHeader,omitempty"`
 	KeyPrefix string            `json:"keyPrefix,omitempty"`
 	// Region that a signature is for, of the kind bedrock.
 	Region string `json:"region,omitempty"`
-	// CA vouches for the backend, as PEM; empty: those of the system.
+	// CA vouches for the backend, as PEM; empty means the system's CAs.
 	CA string `json:"ca,omitempty"`
 	// ClientCertificate names an entry of the Secret with a chain of certificates and its key, as PEM; empty where the backend asks for none.
 	ClientCertificate string `json:"clientCertificate,omitempty"`
@@ -51,14 +51,14 @@ type Backend struct {
 	ProxyKey string `json:"proxyKey,omitempty"`
 	// Headers that are sent with every request.
 	Headers map[string]string `json:"headers,omitempty"`
-	// Concurrency is how many calls it gets at once; 0 is no limit.
+	// Concurrency is how many calls it gets at once; 0 means unlimited.
 	Concurrency int `json:"concurrency,omitempty"`
-	// Strip are members of requests that it does not get, and Deny those that no request may have; nil for the built-in ones.
+	// Strip are the members that the gateway removes from requests, and Deny the members for which it refuses a request; nil means the built-in ones.
 	Strip []string `json:"strip,omitempty"`
 	Deny  []string `json:"deny,omitempty"`
 	// StreamUsage says whether the backend knows stream_options of Chat Completions; nil for what its kind does.
 	StreamUsage *bool `json:"streamUsage,omitempty"`
-	// Fallbacks are names of backends that are asked in this order where it cannot answer.
+	// Fallbacks are names of backends that the gateway calls in this sequence if this one cannot answer.
 	Fallbacks []string `json:"fallbacks,omitempty"`
 	// Models that it has, the one for Features whose policy names none first.
 	Models []Model `json:"models"`
@@ -216,7 +216,7 @@ func names() string {
 type Route struct {
 	Backend Backend
 	Model   Model
-	// Key of the project in the place of the gateway's; zero for none.
+	// Key of the project instead of the gateway's; zero for none.
 	Key policy.SecretKey
 	// ProviderState says that requests may refer to what the provider keeps.
 	ProviderState bool
@@ -225,7 +225,7 @@ type Route struct {
 // Refusal says why nobody can answer. Message says what to do.
 type Refusal struct {
 	Message string
-	// Speaks are the dialects of the backend that the policy names, where it does not speak the one that it was asked in.
+	// Speaks are the dialects of the policy's backend, if it does not speak the dialect of the call.
 	Speaks []string
 }
 
@@ -265,8 +265,8 @@ func (c Config) Speaking(refs []policy.ModelRef) (d string, r Route, err error) 
 	return d, r, err
 }
 
-// Routes are all who may answer a request: first who Route finds, then the fallbacks of that backend which speak the dialect,
-// each with the model of the same name or, where it has none, its first. A backend that is asked with a project's key has none.
+// Routes are the backends for a request: first the result of Route, then the fallbacks of that backend which speak the dialect, each with
+// its model of the same name or, without one, its first. A backend with a project's key has no fallbacks.
 func (c Config) Routes(d string, refs []policy.ModelRef, role string) ([]Route, error) {
 	first, err := c.Route(d, refs, role)
 	if err != nil {

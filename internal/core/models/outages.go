@@ -46,7 +46,7 @@ func (f Fleet) Outages() []Outage {
 	return out
 }
 
-// Over says that the backend of an outage has answered since, or that the gateways do not have it any more. Where no gateway says anything, nothing is over.
+// Over says that the backend of an outage has answered since, or that the gateways do not have it any more. It is false if no gateway says anything.
 func (f Fleet) Over(o Outage) bool {
 	gone := len(f) > 0
 	for _, in := range f {
@@ -55,8 +55,8 @@ func (f Fleet) Over(o Outage) bool {
 	return gone || f.answered(o.Backend).After(o.Since)
 }
 
-// OutFor reports whether the backend is out that answers the primary model of a policy in a dialect, or in any where that is empty. What a project
-// asks with its own key is no part of an outage.
+// OutFor reports whether the backend of a policy's primary model is out for a dialect, or for any dialect if that is empty. An outage does
+// not concern calls with a project's own key.
 func (f Fleet) OutFor(dialect string, refs []policy.ModelRef) bool {
 	primary := slices.IndexFunc(refs, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary })
 	return slices.ContainsFunc(f.Outages(), func(o Outage) bool {

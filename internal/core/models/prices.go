@@ -49,7 +49,7 @@ type Prices struct {
 type LongRates struct {
 	Rates `json:",inline"`
 
-	// Above so many tokens of a request, cached ones and those written into a cache included.
+	// Above is the number of tokens of a request from which on the rates apply, including tokens read from and written into a cache.
 	Above int64 `json:"above"`
 }
 
@@ -103,7 +103,7 @@ func (r Rates) validate() error {
 	return nil
 }
 
-// Price in the ledger's units. What is no price is 0.
+// Price in the ledger's units. An invalid price is 0.
 func (p Prices) Price() ledger.Price {
 	price := ledger.Price{Rates: p.rates(), Call: money(p.Call), Uses: ledger.Uses{
 		Searches: money(p.Search), FileSearches: money(cmp.Or(p.FileSearch, p.Search)), Fetches: money(p.Fetch), Executions: money(p.CodeExecution), Images: money(p.Image),

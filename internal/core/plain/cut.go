@@ -12,7 +12,7 @@ import (
 const CutMark = "…"
 
 // CutBytes gives at most limit bytes of a text. It never cuts inside a character, and what is not UTF-8 becomes U+FFFD:
-// the API server stores text alone. A limit below the size of CutMark gives an empty text. Its cost depends on the limit, not on the text.
+// the API server stores only text. A limit below the size of CutMark gives an empty text. Its cost depends on the limit, not on the text.
 func CutBytes(text string, limit int) string {
 	end := max(limit, 0) + utf8.UTFMax
 	longer := len(text) > end

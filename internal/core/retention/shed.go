@@ -36,7 +36,7 @@ func Shed(contents []Content, budget int64) []int64 {
 	return gone
 }
 
-// Left are the records that are left when Surplus was asked after each of them, given all of them in order.
+// Left are the records that are left after a call of Surplus for each of them, given all of them sorted by age.
 func Left(records []Checkpoint, keep int) []Checkpoint {
 	var left []Checkpoint
 	for _, r := range records {

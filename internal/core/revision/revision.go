@@ -28,8 +28,8 @@ type Revision struct {
 	Namespace string
 }
 
-// String is the form in which a revision is sent: three numbers, and a fourth where the namespace counts, so that
-// programs that know of three alone can read the others.
+// String is the form in which a revision is sent: three numbers, and a fourth where the namespace counts, so that programs that know only
+// three can read the others.
 func (r Revision) String() string {
 	text := number(r.Feature) + "/" + number(r.Policies) + "/" + number(r.Prompt)
 	if namespace := number(r.Namespace); namespace != "" {

@@ -15,7 +15,7 @@ type Task struct {
 	Command, Args []string
 	// Home is the agent's home directory. It outlives attempts, so that a runtime finds its session there again.
 	Home string
-	// Env of the agent: its own, and what every runtime is told of the task.
+	// Env of the agent: its own, and the variables about the task that every runtime gets.
 	Env []string
 	// Prompt of the Feature, and Instructions of the task; one of them may be empty.
 	Prompt, Instructions string
@@ -28,13 +28,14 @@ type Task struct {
 	Models string
 	// Tools is the URL of the watchdog's tools; empty in Interactive mode.
 	Tools string
-	// Interrupted: an agent was ended in the middle of the task, by no fault of its own.
+	// Interrupted: an agent ended in the middle of the task, for a reason that is not its fault.
 	Interrupted bool
 	// Bounds say where the agent may write, and Remains, where it was interrupted, which of its files went back; empty for nothing to say.
 	Bounds, Remains string
-	// Before is what an agent is told before its task that is started anew, because another one was in trouble with it; empty at its start.
+	// Before is the text for an agent before its task, if the task starts again from the beginning because another agent was in trouble with
+	// it; empty otherwise.
 	Before string
-	// Correction is what the agent is told that has ended its task with work that is not valid; empty at its start.
+	// Correction is the text for an agent that ended its task with work that is not valid; empty otherwise.
 	Correction string
 }
 
@@ -53,10 +54,10 @@ const throughTools = "The workspace is read-only: you cannot change files yourse
 // toolPatience is how long an agent waits for one of these tools, in seconds: a patch may be judged for minutes.
 const toolPatience = 300
 
-// Goes says whether the agent goes on with a session.
+// Goes says whether the agent continues a session.
 func (t Task) Goes() bool { return t.Interrupted || t.Correction != "" }
 
-// Text is what an agent that takes one text is told to do.
+// Text is the task for an agent that takes a single text.
 func (t Task) Text() string {
 	task := strings.TrimSpace(strings.TrimSpace(t.Prompt+"\n\n"+t.Instructions) + "\n\n" + t.Bounds)
 	if t.Tools != "" {
@@ -87,10 +88,10 @@ type Launch struct {
 
 // Adapter drives a runtime.
 type Adapter interface {
-	// Launch says how the agent is started on a task, in its first attempt as in every one that goes on after it.
+	// Launch says how to start the agent on a task, in its first attempt and in later ones that continue it.
 	Launch(Task) Launch
-	// Pause gives the messages that ask the agent to pause before a checkpoint and tell it when the pause is over. The answer
-	// is waited for so long. Both are nil where the runtime knows of no such thing.
+	// Pause gives the messages that ask the agent to pause before a checkpoint and tell it when the pause is over. The watchdog waits for the
+	// answer for the given time. Both are nil if the runtime does not support pauses.
 	Pause(checkpoint string, within time.Duration) (ask, resume any)
 }
 

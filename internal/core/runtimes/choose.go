@@ -13,7 +13,7 @@ import (
 type Choice struct {
 	// Mode is one of the policy's modes; empty where the runtime can run in none.
 	Mode string
-	// Notice says for people why it is not the mode that was asked for; empty where it is.
+	// Notice tells users why it is not the requested mode; empty if it is.
 	Notice string
 }
 

@@ -17,14 +17,14 @@ const (
 	ChannelTools Channel = "answers of its tools"
 )
 
-// Pause is how a running agent is held still.
+// Pause is how the watchdog holds a running agent still.
 type Pause string
 
 // Pauses.
 const (
 	// PauseSignal: every process is stopped by the kernel and need not know of it.
 	PauseSignal Pause = "signal"
-	// PauseMessage: as PauseSignal, but where the agent said that it takes part it is asked first.
+	// PauseMessage: as PauseSignal, but the watchdog first asks an agent that said that it takes part.
 	PauseMessage Pause = "message, then signal"
 	// PauseNone: it never writes to the workspace, so that there is nothing to hold still.
 	PauseNone Pause = "none"
@@ -38,9 +38,9 @@ type Runtime struct {
 	Available bool
 	// Interactive: the agent can write files itself.
 	Interactive bool
-	// Deterministic: the agent can do its work through the watchdog's tools alone.
+	// Deterministic: the agent can do its work only with the watchdog's tools.
 	Deterministic bool
-	// Channel by which it is told of violations while it works in Interactive mode.
+	// Channel by which it gets violations while it works in Interactive mode.
 	Channel Channel
 	// Sessions: it can be started again in its session, and told something.
 	Sessions bool

@@ -103,7 +103,7 @@ func withoutEscapes(text []byte) []byte {
 	return plain
 }
 
-// Sort places by where they begin; of those that begin at one place, the one that gives its name to all comes first.
+// Sort sorts places by their beginning; of several with the same beginning, the one that gives its name to all comes first.
 func Sort(places []Place) {
 	slices.SortFunc(places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(b.Rule, a.Rule))

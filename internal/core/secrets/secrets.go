@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package secrets finds keys and tokens in texts, by the rules of gitleaks: a keyword, a regular expression, the entropy
-// of what it matches, and lists of what is no secret after all. It says where a secret is and of which kind, and never
-// what it is. Comments that ask to be let through ("gitleaks:allow") are not heeded: the author of the secret could
-// write them too. A Redactor puts a mark in the place of each.
+// of what it matches, and lists of exceptions. It says where a secret is and of which kind, and never
+// what it is. It ignores comments that ask for an exception ("gitleaks:allow"): the author of the secret could write them too. A Redactor
+// replaces each secret with a mark.
 package secrets
 
 import (
@@ -105,9 +105,9 @@ func (s *Scanner) rule(i int) *candidate {
 	return s.known[i]
 }
 
-// Find finds the secrets that a new text has and the old one has not, in order of their lines, at most maxFindings. It
-// takes time in proportion to the texts, and for what is looked at closely a bounded amount of work beside: at most the
-// budget, of which it returns what was used. A text that needs more is ErrTooHard; a context that ends is the error of it.
+// Find finds the secrets that a new text has and the old one has not, sorted by line, at most maxFindings. Its time is proportional to the
+// texts, plus a bounded amount of work for close checks: at most the budget. It returns the work that it used. The error is ErrTooHard for
+// a text that needs more, or the context's error.
 func (s *Scanner) Find(ctx context.Context, budget int64, path string, old, now []byte) (findings []Finding, work int64, err error) {
 	f := s.newSearch(ctx, budget, path, old, now)
 	lower := strings.ToLower(path)

@@ -23,7 +23,7 @@ type Call struct {
 	ID, Name string
 	// Arguments are a JSON object.
 	Arguments json.RawMessage
-	// Broken says that what the model wrote is no call that can be made: it was cut, or is wrong.
+	// Broken says that the model wrote an invalid call: it was cut, or is wrong.
 	Broken bool
 }
 
@@ -71,8 +71,8 @@ func (h *History) Plain() bool {
 	return plain
 }
 
-// Drop the oldest answers of tools until so many bytes are gone, and say how many are: those at the end stay, and what was
-// said is never dropped.
+// Drop the oldest tool results until the given number of bytes is gone, and return the number of dropped bytes: results at the end stay,
+// and texts are never dropped.
 func (h *History) Drop(bytes int) int {
 	last, kept := len(h.messages), 0
 	for last > 0 && kept < keptResults {

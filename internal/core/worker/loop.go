@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
-// Instructions that every model is told; what the server of the tools says of them follows.
+// Instructions for every model; the tool server's own instructions follow them.
 const Instructions = `You are a software engineer and work on one task in a Git repository. Nobody watches you. Everything is done by calling tools: there is no
 shell, and text that you write is read by nobody. Read before you change something, make small changes, look at what was refused and why, and
 call task_complete when the task is done.`
@@ -55,7 +55,7 @@ type Loop struct {
 	perToken float64
 }
 
-// NewLoop begins a task with what the model is told first.
+// NewLoop begins a task with the first messages for the model.
 func NewLoop(b Bounds, task string) *Loop {
 	// Code has about three bytes for a token.
 	l := &Loop{bounds: b, perToken: 3}
@@ -68,7 +68,7 @@ func (l *Loop) Room() int {
 	return int(float64(max(l.bounds.Window-l.bounds.MaxOutput, l.bounds.Window/2)) * l.perToken)
 }
 
-// Next is what an answer is followed by: calls of tools, or a text, or the end of the task for a reason.
+// Next is what follows an answer: tool calls, or a text, or the end of the task for a reason.
 type Next struct {
 	Calls []Call
 	Say   string
@@ -76,7 +76,7 @@ type Next struct {
 	Fail string
 }
 
-// Hear an answer to a request of so many bytes, and say what follows.
+// Hear an answer to a request of the given size in bytes, and say what follows.
 func (l *Loop) Hear(a Answer, sent int) Next {
 	if tokens := a.Usage.Sent(); a.Counted && tokens > 0 {
 		l.perToken = min(max(float64(sent)/float64(tokens), 1), 6)
@@ -132,7 +132,7 @@ func Refuse(c Call) (Result, bool) {
 // early answers a call of task_complete that comes with calls that did not succeed: the model has not seen that yet.
 const early = "An earlier call of this answer was refused or failed, so the task is not completed. Look at its result, and call task_complete again when the task is done."
 
-// Complete says whether a call completes the task after the results of the same answer; if not, result is what the model is told.
+// Complete says whether a call completes the task after the results of the same answer; if not, result is the text for the model.
 func Complete(c Call, before []Result) (result Result, complete bool) {
 	for _, r := range before {
 		var answer struct{ Status string }
@@ -147,11 +147,11 @@ func Complete(c Call, before []Result) (result Result, complete bool) {
 // refusedPatch is the status of a patch that was judged and not applied.
 const refusedPatch = "refused"
 
-// Share is how many bytes a model is told of each of so many calls of one answer. All of them take a quarter of the room: the results
-// of the last two answers are never dropped, and there is more to say.
+// Share is how many bytes of each result a model gets, given the number of calls in one answer. All of them take a quarter of the room: the
+// results of the last two answers are never dropped, and other content needs room too.
 func (l *Loop) Share(calls int) int { return min(maxResult, l.Room()/4/max(calls, 1)) }
 
-// Answered is the result of a call, cut to what a model is told of it.
+// Answered is the result of a call, cut to the model's share.
 func Answered(c Call, text string, failed bool, most int) Result {
 	if len(text) > most {
 		text = plain.CutBytes(text, most) + fmt.Sprintf("\n(cut: the tool has answered %d bytes; ask for less at once)", len(text))
@@ -166,7 +166,7 @@ const (
 	firstPause, lastPause, maxPause = time.Second, time.Minute, 10 * time.Minute
 )
 
-// Again says whether a request that has failed so many times is made again, and after which pause. The provider may have asked for one.
+// Again says whether to repeat a request after the given number of failures, and after which pause. The provider may have asked for one.
 func Again(failures int, asked time.Duration) (pause time.Duration, again bool) {
 	if failures >= maxTries || asked > maxPause {
 		return 0, false

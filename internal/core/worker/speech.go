@@ -31,7 +31,7 @@ type Tool struct {
 
 // Request to a model.
 type Request struct {
-	// System is what the model is told before all.
+	// System is the system prompt.
 	System   string
 	Tools    []Tool
 	Messages []Message
