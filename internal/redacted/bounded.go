@@ -12,8 +12,8 @@ import (
 // escaped is the most bytes that JSON takes for one of a text.
 const escaped = 6
 
-// Bounded gives a document with at most so many bytes in each text of it, and with so many bytes of JSON in all of them together: what comes last has
-// no room then. The document itself stays as it is.
+// Bounded returns a copy of a document that has at most the given bytes in each text, and the given bytes of JSON in all texts together:
+// the last texts may then be empty. It does not change the document.
 func Bounded[T any](document T, text, all int) T {
 	c := clipper{text: text, room: all}
 	return c.value(reflect.ValueOf(&document).Elem()).Interface().(T) //nolint:forcetypeassert // a copy has the type of what was copied

@@ -33,7 +33,7 @@ type Tunnel struct {
 	closing atomic.Bool
 }
 
-// Run copies until both directions have ended. An end in order, in one direction after the other, is no error.
+// Run copies until both directions have ended. A clean end, in one direction after the other, is not an error.
 func (t *Tunnel) Run() error {
 	var expired atomic.Bool
 	if t.Life > 0 {
@@ -57,7 +57,7 @@ func (t *Tunnel) Run() error {
 	return errors.Join(up, down)
 }
 
-// Sent gives the bytes that went to the upstream side, Received those that came from it.
+// Sent returns the bytes that went to the upstream side, and Received the bytes that came from it.
 func (t *Tunnel) Sent() int64 { return t.sent.Load() }
 
 // Received gives the bytes that came from the upstream side.

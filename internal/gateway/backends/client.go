@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backends reaches the providers of models: connections, proxies and client certificates, and what a provider takes for
-// a credential. internal/core/models decides where a call goes; this package sends it.
+// Package backends reaches the providers of models: connections, proxies and client certificates, and credentials. internal/core/models
+// decides where a call goes; this package sends it.
 package backends
 
 import (
@@ -21,8 +21,8 @@ import (
 
 // Options of clients. Zero values mean the defaults.
 type Options struct {
-	// Ping is how long a connection of HTTP/2 may be silent before it is asked for a sign of life, built-in 15 s. Pong is how long it has for
-	// that, built-in 10 s. A connection on which nothing can be written is given up after both.
+	// Ping is how long an HTTP/2 connection may be silent before the client sends a ping; it defaults to 15 s. Pong is how long the answer may
+	// take; it defaults to 10 s. The client gives up a connection on which it cannot write after both.
 	Ping, Pong time.Duration
 	// Now is the time that signatures have; nil: the clock's.
 	Now func() time.Time
@@ -97,9 +97,9 @@ func New(b models.Backend, entries map[string]string, o Options) (*Client, error
 // Missing are the entries of the Secret that the backend needs and that are not there.
 func (c *Client) Missing() []string { return c.missing }
 
-// Do sends a request with a body, and a key where there is one. Its answer is one of the dialect. Renew is for a request that has got no answer: it
-// lets the next one make a new connection, because what is between may have forgotten this one, or what answers on it may hang. Requests under way
-// go on. Of many that were sent on one connection the first renews it.
+// Do sends a request with a body, and with a key if there is one. Its answer is in the dialect. Call renew after a request without an
+// answer: the next request then makes a new connection, because a device on the way may have forgotten this one, or its server may hang.
+// Requests in progress continue. If many requests share a connection, the first call renews it.
 func (c *Client) Do(r *http.Request, d dialect.Dialect, key string, body []byte) (answer *http.Response, renew func(), err error) {
 	used := c.current()
 	renew = func() { c.renew(used) }
@@ -135,7 +135,7 @@ func (c *Client) renew(used *http.Transport) {
 	}
 }
 
-// Close gives idle connections back. Answers under way go on.
+// Close closes idle connections. Answers in progress continue.
 func (c *Client) Close() { c.current().CloseIdleConnections() }
 
 // Accepts says whether a status can mean anything but that the provider does not accept who asks.

@@ -13,8 +13,8 @@ import (
 // rounding is how much earlier a call may be made: the limiter counts with fractions.
 const rounding = time.Microsecond
 
-// Rates bound how many calls Features make in a minute. Who has made none for a minute may make those of a whole minute at once. Make it with
-// NewRates.
+// Rates bound how many calls Features make in a minute. A Feature without calls for a minute may make the calls of a whole minute at once.
+// Make it with NewRates.
 type Rates struct {
 	mu      sync.Mutex
 	callers map[string]*pace
@@ -31,8 +31,8 @@ type pace struct {
 // NewRates knows no Feature yet.
 func NewRates() *Rates { return &Rates{callers: map[string]*pace{}} }
 
-// Take counts a call of a Feature that may make so many in a minute; 0 is no limit. The call may be made where wait is 0. One that may not be
-// made does not count, and wait is the time until the next one may be; again says that the Feature's call before it was refused, too.
+// Take counts a call of a Feature, given its limit of calls in a minute; 0 means unlimited. Take allows the call if wait is 0. A refused
+// call does not count, and wait is the time until Take allows the next one; again says that Take also refused the Feature's previous call.
 func (r *Rates) Take(feature string, perMinute int, now time.Time) (wait time.Duration, again bool) {
 	if perMinute <= 0 {
 		return 0, false
@@ -59,7 +59,7 @@ func (r *Rates) Take(feature string, perMinute int, now time.Time) (wait time.Du
 	return wait, again && p.refused
 }
 
-// Known is how many Features are remembered: those that have made calls in the last two minutes.
+// Known is the number of Features with calls in the last two minutes.
 func (r *Rates) Known() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -74,8 +74,8 @@ func (s *Shares) lacks(feature string, amount int64) error {
 	return nil
 }
 
-// Take an amount, and wait for it until the context ends. The error is what it waited for at the end, ErrShare or ErrFull. Those who may wait are
-// few: calls of a Feature are bounded.
+// Take an amount, and wait for it until the context ends. The error is what it waited for at the end, ErrShare or ErrFull. Few callers wait
+// at a time, because other limits bound the calls of a Feature.
 func (s *Shares) Take(ctx context.Context, feature string, amount int64) error {
 	s.mu.Lock()
 	if s.take(feature, amount) == nil {

@@ -20,7 +20,7 @@ type Slots struct {
 	idle chan struct{}
 }
 
-// NewSlots for so many in all, and so many for each Feature.
+// NewSlots with the number of slots in all, and the number for each Feature.
 func NewSlots(total, perFeature int) *Slots {
 	return &Slots{total: total, perFeature: perFeature, open: map[string]int{}}
 }

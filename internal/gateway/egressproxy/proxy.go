@@ -38,7 +38,7 @@ const (
 	reasonConnected       = "Connected"
 )
 
-// Caller is who may reach what.
+// Caller is an authenticated caller and the hosts that it may reach.
 type Caller struct {
 	// Feature as namespace/name.
 	Feature string
@@ -49,7 +49,7 @@ type Caller struct {
 	Backends      []string
 }
 
-// Authorizer knows callers by their tokens, and the hosts that a list of their policy has. Its errors are those of package callers.
+// Authorizer finds callers by their tokens, and the hosts in a list of their policy. It returns the errors of package callers.
 type Authorizer interface {
 	Authorize(ctx context.Context, token string, list egress.Field) (Caller, error)
 }
@@ -59,15 +59,15 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Outcome is what became of one request; it is given to Options.Observe.
+// Outcome is the result of one request, for Options.Observe.
 type Outcome struct {
 	// Feature as namespace/name; empty before it is known.
 	Feature string
-	// List that was asked for; empty before it is known.
+	// List of hosts that the request names; empty before it is known.
 	List egress.Field
 	// Target as host:port; empty where it could not be read.
 	Target string
-	// Reason in one word; Connected for a tunnel that ended in order.
+	// Reason in one word; Connected for a tunnel that ended cleanly.
 	Reason string
 	// Sent and Received are the bytes that went to and came from the target.
 	Sent, Received int64
@@ -77,7 +77,8 @@ type Outcome struct {
 
 // Limits bound what callers can use up. Zero values mean DefaultLimits.
 type Limits struct {
-	// Total of open tunnels, and of those of one Feature. Each list has as many: an agent takes none of its watchdog's Git.
+	// Total is the limit of open tunnels, and PerFeature the limit for one Feature. They apply to each list separately: an agent takes none of
+	// its watchdog's tunnels for Git.
 	Total, PerFeature int
 	// Dial bounds resolving and connecting, Hello the wait for each message at the beginning of TLS, Idle a tunnel without a
 	// byte in either direction, Linger one that is closed in one direction.
@@ -165,7 +166,7 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 }
 
 // ServeHTTP answers one request. Callers: the watchdog, prepare and seal of a Feature's current attempt, by the token of
-// their pod; everybody else is told to authenticate.
+// their pod; everybody else gets a request to authenticate.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect && p.options.Others != nil {
 		p.options.Others.ServeHTTP(w, r)

@@ -163,8 +163,8 @@ func listOf(names []byte) ([]protocol.FileChange, error) {
 	return list, err
 }
 
-// Events lists what happened to files of a Feature: those after a Sequence, where 0 is the beginning, and at most limit. The
-// Sequence of the last one is where to go on. Checkpoints are recorded in their order.
+// Events lists at most limit file events of a Feature after a Sequence; 0 is the beginning. The next page begins after the Sequence of the
+// last one. The ledger records checkpoints in their sequence.
 func (k Checkpoints) Events(ctx context.Context, featureUID string, after int64, limit int) ([]protocol.FileEvent, error) {
 	limit = min(max(limit, 0), protocol.MaxEvents)
 	var events []protocol.FileEvent

@@ -21,7 +21,7 @@ import (
 // may be made again.
 var ErrUnavailable = errors.New("the ledger's database cannot be used at the moment; try again")
 
-// ErrInUse is wrapped, with ErrUnavailable, when another process has a database that one alone can have.
+// ErrInUse is wrapped, with ErrUnavailable, when another process has opened a database that only one process can open.
 var ErrInUse = errors.New("another process has it: only one gateway can use SQLite; for several replicas use PostgreSQL")
 
 // Codes of errors by which a server says that the reason is not in the statement

@@ -59,9 +59,9 @@ func (l *Ledger) Keep(ctx context.Context, featureUID string, keep time.Duration
 	})
 }
 
-// Expire removes records of a Feature that are older than they are kept: calls by when they ended, changes by when they were
-// captured, steering by when it was decided, each the oldest first and at most limit, and says how many. What calls have used stays in the totals. A Feature of
-// which nothing is left is forgotten. Ask again while as many are removed as were asked for.
+// Expire removes records of a Feature that are older than the ledger keeps them: calls by their end, changes by their capture, steering by
+// its decision, each oldest first and at most limit. It returns their number. The totals keep the usage of the calls. Expire also removes a
+// Feature without records. Call it again as long as it removes as many as the limit.
 func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (removed int, err error) {
 	const what = "remove old records"
 	limit, uid := min(max(limit, 0), maxExpired), word(featureUID, maxWord)

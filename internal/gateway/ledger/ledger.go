@@ -1,9 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger keeps the long record of model calls in an SQL database: what was asked and answered, what it cost, and
-// what calls that have not ended may still cost. The database is SQLite, in a file, or PostgreSQL, which several replicas
-// share. internal/core/ledger decides.
+// Package ledger keeps the long record of model calls in an SQL database: requests and answers, their cost, and what calls in progress may
+// still cost. The database is SQLite, in a file, or PostgreSQL, which several replicas share. internal/core/ledger decides.
 package ledger
 
 import (
@@ -27,7 +26,7 @@ const (
 	openTime = time.Minute
 )
 
-// ErrNotFound is wrapped where the ledger does not have what was asked for.
+// ErrNotFound is wrapped if the ledger does not have the record.
 var ErrNotFound = errors.New("the ledger does not have it")
 
 // Options of a Ledger. URL, Log and Now are required.
@@ -38,7 +37,7 @@ type Options struct {
 	Now func() time.Time
 	// Size is how much may be stored, in bytes. Without it, SQLite has its volume and PostgreSQL no bound.
 	Size int64
-	// Dropped is told what was dropped to make room.
+	// Dropped gets what the ledger dropped to make room.
 	Dropped func(Dropped)
 }
 

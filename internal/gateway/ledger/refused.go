@@ -37,9 +37,9 @@ func (l *Ledger) newRefusals() *refusals {
 	return &refusals{ledger: l, due: make(chan chan<- struct{}), rows: map[string]*settlement{}}
 }
 
-// Fold records a call that no backend was asked to answer: one that was refused, or one that only counts tokens. It counts in no total.
-// Calls of a Feature that end so in one minute for one reason share a row, which has their number and their details. It is written within
-// a second, and a crash of the process loses what is not.
+// Fold records a call that did not reach a backend for an answer: a refused call, or one that only counts tokens. It counts in no total.
+// Such calls of a Feature within one minute and for one reason share a row, which has their number and their details. The ledger writes it
+// within a second, and a crash of the process loses it before that.
 func (l *Ledger) Fold(ctx context.Context, i core.Interaction) {
 	if i.FeatureUID == "" {
 		return

@@ -87,8 +87,8 @@ func insertStep(ctx context.Context, tx *transaction, o Owner, s protocol.Steeri
 	return true, missing, err
 }
 
-// List gives steps of a Feature without what surgery took out and put in: those after a Sequence, where 0 is the beginning, and at most
-// limit. The Sequence of the last one is where to go on. Steps are recorded in their order.
+// List returns at most limit steps of a Feature after a Sequence, without the text that surgery removed and inserted; 0 is the beginning.
+// The next page begins after the Sequence of the last one. The ledger records steps in their sequence.
 func (k Steering) List(ctx context.Context, featureUID string, after int64, limit int) ([]protocol.SteeringStep, error) {
 	var list []protocol.SteeringStep
 	err := k.ledger.read(ctx, "list the steering of an agent", func(db *sql.DB) error {

@@ -17,9 +17,9 @@ import (
 // MaxTurns is how many turns are listed at once.
 const MaxTurns = 500
 
-// Turns lists calls of a Feature without their answers and results of tools, the newest last: those after a Sequence, where 0 is the beginning, and
-// at most limit. The Sequence of the last one is where to go on. Calls are seen in the order of their Sequence, so that none
-// that ends meanwhile is missed. A row that stands for refused calls of a minute is seen when it has its first one; its count grows.
+// Turns lists at most limit calls of a Feature after a Sequence, newest last, without their answers and tool results; 0 is the beginning.
+// The next page begins after the Sequence of the last one. Calls appear sorted by Sequence, so that a reader misses none that ends
+// meanwhile. A row of the refused calls of a minute appears with its first call; its count grows.
 func (l *Ledger) Turns(ctx context.Context, featureUID string, after int64, limit int) ([]core.Interaction, error) {
 	var turns []core.Interaction
 	l.refused.flush(ctx)

@@ -21,7 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
 )
 
-// Caller is who may ask which models.
+// Caller is an authenticated caller and the models that it may call.
 type Caller struct {
 	// Feature as namespace/name, and its UID.
 	Feature, UID string
@@ -34,7 +34,7 @@ type Caller struct {
 	ProviderTools []string
 	// Key reads a key of the caller's project. Its error says what to do.
 	Key func(ctx context.Context, key policy.SecretKey) (string, error)
-	// Role that asks when a model of this name is asked for.
+	// Role of calls that name this model.
 	Role func(model string) string
 	// Before comes before all that the agent says to a model: its templates, which Templates is the hash of.
 	Before    dialect.Quoted
@@ -46,7 +46,7 @@ type Caller struct {
 	SideCalls bool
 	// Budgets that its calls keep to: of the Feature, its project and all.
 	Budgets []ledger.Budget
-	// WarnAtPercent of a budget people are told.
+	// WarnAtPercent is the used share of a budget from which on Tidewaiter warns users.
 	WarnAtPercent int
 	// Rate of its calls.
 	Rate models.Rate
@@ -74,8 +74,7 @@ func (e *SuspendedError) Error() string {
 	return fmt.Sprintf("spec.suspend of the SupervisorPolicy %s is true", strings.Join(plain.CutList(e.Policies, 8), ", "))
 }
 
-// Authorizer knows callers by their tokens, and what applies to the task that they work on. Its errors are those of package
-// callers.
+// Authorizer finds callers by their tokens, and what applies to the task that they work on. It returns the errors of package callers.
 type Authorizer interface {
 	Authorize(ctx context.Context, token, task string) (Caller, error)
 }

@@ -104,8 +104,9 @@ func (h *holding) grown(ctx context.Context, b []byte, most int, known bool) ([]
 // use, so that a gateway of the runtime's 100 would collect it some hundred times a second.
 const garbage = 400
 
-// KeepBelow a container's memory limit in bytes, as far as that is the runtime's to do; 0 is no limit, and leaves the runtime as it is. A quarter is for
-// what is not the heap's (the program itself has 60 MiB) and for what comes while garbage is collected. GOMEMLIMIT and GOGC of the environment are obeyed.
+// KeepBelow tunes the Go runtime to stay below a container's memory limit in bytes; 0 means unlimited, and changes nothing. It leaves a
+// quarter for memory outside the heap (the program itself has 60 MiB) and for allocations during a garbage collection. GOMEMLIMIT and GOGC
+// of the environment have precedence.
 func KeepBelow(limit int64) {
 	if limit <= 0 {
 		return

@@ -65,8 +65,8 @@ type Ledger interface {
 	// Reserve says that a call is about to be made, and fails where it may not be: over a budget (*ledger.OverBudgetError), or
 	// without a record.
 	Reserve(ctx context.Context, r ledger.Reservation, budgets []ledger.Budget) error
-	// Fold records a call that no backend was asked to answer: one that was refused, or one that only counts tokens. Those of a Feature that
-	// end so in one minute for one reason share a record.
+	// Fold records a call that did not reach a backend for an answer: a refused call, or one that only counts tokens. Such calls of a Feature
+	// within one minute and for one reason share a record.
 	Fold(ctx context.Context, i ledger.Interaction)
 	// Usage is what the calls of a scope have used; key is as in ledger.Budget.
 	Usage(ctx context.Context, scope ledger.Scope, key string) (ledger.Usage, error)
@@ -74,7 +74,7 @@ type Ledger interface {
 	Taken(ctx context.Context, b ledger.Budget) (used, reserved ledger.Amount, err error)
 }
 
-// Outcome is what became of one request; it is given to Options.Observe.
+// Outcome is the result of one request, for Options.Observe.
 type Outcome struct {
 	Feature, Dialect, Backend, Model string
 	// Role that asked.
@@ -87,7 +87,7 @@ type Outcome struct {
 	Reason string
 	// Status of the answer.
 	Status int
-	// Tries that the backend was asked.
+	// Tries is the number of requests to the backend.
 	Tries int
 	// Checked says what came of checking the answer, and Rejected how many answers broke a rule.
 	Checked  Checked
@@ -112,16 +112,16 @@ const (
 
 // Limits bound what callers can use up. Zero values mean DefaultLimits.
 type Limits struct {
-	// Total of calls at once, and of those of one Feature.
+	// Total is the limit of calls at once, and PerFeature the limit for one Feature.
 	Total, PerFeature int
 	// Memory for all buffers of all calls under way, in bytes. A Feature may hold half of it.
 	Memory int64
-	// Pause before a backend is asked again: it doubles each time.
+	// Pause before the next request to the backend: it doubles each time.
 	Pause time.Duration
-	// Alive is how often a stream that is held says that it is still there.
+	// Alive is how often the server sends a sign of life on a stream during a hold.
 	Alive time.Duration
-	// Wait for memory, Stall of a request's body, and Unread: how long an agent may let its answer wait in all, beside a second for each
-	// MiB of it.
+	// Wait is the longest wait for memory, and Stall the longest pause in a request's body. Unread is how long an agent may leave its answer
+	// unread in all, plus a second for each MiB of it.
 	Wait, Stall, Unread time.Duration
 }
 
@@ -138,7 +138,7 @@ type Options struct {
 	Logger  *slog.Logger
 	Limits  Limits
 	Observe func(Outcome)
-	// Avoided is told when calls begin to be kept away from a backend, and when they are let through again. It must not wait.
+	// Avoided is called when the server begins to keep calls away from a backend, and when it lets them through again. It must not block.
 	Avoided func(backend string, avoided bool)
 }
 

@@ -23,7 +23,7 @@ type Table struct {
 	hosts   []string
 }
 
-// Hosts at which models are asked, in lower case; none for a table that is nil.
+// Hosts of the backends, in lower case; none for a nil table.
 func (t *Table) Hosts() []string {
 	if t == nil {
 		return nil
@@ -34,8 +34,8 @@ func (t *Table) Hosts() []string {
 // priced is a model of a backend.
 type priced struct{ backend, model string }
 
-// NewTable checks a configuration and makes ready what it needs. The keys are by name. A backend whose key is missing is
-// there, and says so when it is asked.
+// NewTable checks a configuration and prepares clients for it. The keys are by name. A backend without its key stays in the table, and
+// calls to it fail with that reason.
 func NewTable(config models.Config, keys map[string]string, o backends.Options) (*Table, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (t *Table) Missing() map[string][]string {
 // Unpriced are the models of the configuration that have no prices.
 func (t *Table) Unpriced() []models.Route { return t.config.Unpriced() }
 
-// Close gives idle connections back. Answers under way go on.
+// Close closes idle connections. Answers in progress continue.
 func (t *Table) Close() {
 	for _, c := range t.clients {
 		c.Close()
