@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentproxy is the HTTP proxy of an agent, on the loopback address of its pod. It takes CONNECT alone, and asks the
-// gateway for each connection with the pod's token and for the agent's list of hosts. It decides nothing: which hosts an agent
-// may reach is known to the gateway. What is for the watchdog's own servers in the pod it brings there itself.
+// Package agentproxy is the HTTP proxy of an agent, on the loopback address of its pod. It accepts only CONNECT, and asks the gateway for
+// each connection with the pod's token and for the agent's list of hosts. It decides nothing: the gateway knows which hosts an agent may
+// reach. It connects itself to the watchdog's own servers in the pod.
 package agentproxy
 
 import (
@@ -50,7 +50,7 @@ const (
 
 // Options of an agent's proxy.
 type Options struct {
-	// Gateway is its URL, Name what its certificate says beside the address.
+	// Gateway is its URL, and Name the name in its certificate, if it is not the host of the URL.
 	Gateway, Name string
 	// Token and CA are files. Both change while the pod lives.
 	Token, CA string

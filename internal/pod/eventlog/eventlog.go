@@ -22,7 +22,7 @@ import (
 
 // Options of a log.
 type Options struct {
-	// Path of the file; older ones are beside it as Path.1 (the newest of them), Path.2 and so on.
+	// Path of the file; older files are next to it as Path.1 (the newest of them), Path.2 and so on.
 	Path string
 	// MaxBytes from which on a file is rotated; one batch may exceed it. Default 8 MiB.
 	MaxBytes int64
@@ -150,7 +150,7 @@ func (l *Log) Close() error { return l.file.Close() }
 
 func older(path string, n int) string { return fmt.Sprintf("%s.%d", path, n) }
 
-// Copy writes the whole log, oldest lines first. It may be called beside a Log that is written to.
+// Copy writes the whole log, oldest lines first. A Log may write to it at the same time.
 func Copy(w io.Writer, path string) error {
 	paths := []string{path}
 	for n := 1; ; n++ {

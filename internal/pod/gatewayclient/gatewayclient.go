@@ -32,7 +32,7 @@ const (
 
 // Link to the gateway.
 type Link struct {
-	// Name is what the gateway's certificate says beside the address.
+	// Name is the name in the gateway's certificate, if it is not the host of the URL.
 	Name string
 	// Token and CA are files. Both change while the pod lives.
 	Token, CA string

@@ -15,7 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Aside reads a repository beside everything else, and gives way to it. It is not for several goroutines.
+// Aside reads a repository at low priority, next to other work on it. It is not safe for concurrent use.
 type Aside struct {
 	runner  runner
 	objects *Objects
@@ -27,8 +27,7 @@ func NewAside(r *Repository) *Aside { return &Aside{runner: r.runner, objects: r
 // Close ends what it has started.
 func (a *Aside) Close() error { return a.objects.Close() }
 
-// Outline lists the first changes between two trees or commits, in the order of the trees and at most so many, and says how many
-// there are.
+// Outline lists the first changes between two trees or commits, sorted as in the trees and at most the given number, and says how many there are.
 func (a *Aside) Outline(ctx context.Context, from, to objects.ID, most int) (changes []judge.Change, total int, err error) {
 	err = a.runner.pipe(ctx, call{args: diffArgs("--raw", "-z", "--no-abbrev", from.String(), to.String(), "--"), idle: true}, func(in *bufio.Reader) error {
 		for {
@@ -53,8 +52,8 @@ func (a *Aside) Outline(ctx context.Context, from, to objects.ID, most int) (cha
 	return changes, total, nil
 }
 
-// Patch lets read consume the difference of two trees or commits in Git's unified format, with the whole IDs of files. Of files with
-// more than so many bytes it is only told. Git ends when read has enough.
+// Patch lets read consume the difference of two trees or commits in Git's unified format, with the whole IDs of files. Files above the
+// given size only appear as changed. Git ends when read has enough.
 func (a *Aside) Patch(ctx context.Context, from, to objects.ID, limit int64, read func(*bufio.Reader) error) error {
 	enough := false
 	c := call{args: diffArgs("-p", "--full-index", from.String(), to.String(), "--"), idle: true, settings: []setting{

@@ -55,8 +55,7 @@ func (o *Objects) Stat(ctx context.Context, id objects.ID) (objects.Kind, int64,
 	return kind, size, err
 }
 
-// StatAll is Stat for many objects, which are asked for together: visit is called for each in order. Any failure but
-// ErrNoObject ends it.
+// StatAll is Stat for many objects in one request: it calls visit for each in the sequence of ids. Any failure but ErrNoObject ends it.
 func (o *Objects) StatAll(ctx context.Context, ids []objects.ID, visit func(i int, kind objects.Kind, size int64, err error)) error {
 	visited := 0
 	for part := range slices.Chunk(ids, readWindow) {
@@ -109,7 +108,7 @@ const readWindow = 1000
 // (fs.pipe-max-size). With less, git and its reader wait for each other at every few objects.
 const answerPipe = 1 << 20
 
-// ReadAll reads objects, asking for many at once, and calls visit for each in order: with its content, or with ErrNoObject
+// ReadAll reads objects, many in one request, and calls visit for each in the sequence of ids: with its content, or with ErrNoObject
 // or ErrTooLarge for one that is not there or has more than limit bytes. Any other failure ends it.
 func (o *Objects) ReadAll(ctx context.Context, ids []objects.ID, limit int64, visit func(i int, content []byte, err error)) error {
 	for first := 0; first < len(ids); {

@@ -20,9 +20,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Ignore answers which paths a set of .gitignore files ignores, by asking git itself. Its work tree is a private mirror
-// that holds those files, and directories for the names that are asked about; nothing else. Not for concurrent
-// use.
+// Ignore answers which paths a set of .gitignore files ignores, by asking git itself. Its work tree is a private mirror with only those
+// files, and directories for the names in questions. Not for concurrent use.
 type Ignore struct {
 	runner runner
 	dir    string
@@ -79,12 +78,11 @@ func (i *Ignore) Add(dir string, content []byte) error {
 // Candidate is a path to ask about.
 type Candidate struct {
 	Path string
-	// Dir says that it is a directory: rules that end in '/' match directories alone.
+	// Dir says that it is a directory: rules that end in '/' match only directories.
 	Dir bool
 }
 
-// Match tells for each candidate whether it is ignored. A path that git will not answer for is not ignored: it is then
-// captured and judged.
+// Match says for each candidate whether it is ignored. A path without an answer from git is not ignored: the watchdog then captures and checks it.
 func (i *Ignore) Match(ctx context.Context, candidates []Candidate) ([]bool, error) {
 	undo, err := i.mimic(candidates)
 	defer undo()

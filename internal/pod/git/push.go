@@ -13,10 +13,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Push makes a branch of the remote name the commit, by adding to it: never by force. Where the branch is there already
-// nothing happens, so that it may be repeated. ErrConflict says that the branch has commits that this one lacks,
-// ErrRejected that the remote refused by a rule of its own; see Definite. Where the remote does not say what became of the
-// push, it is asked for the branch: what is there is the delivery.
+// Push makes a branch of the remote name the commit as a fast-forward, never by force. It does nothing if the branch already names the
+// commit, so that callers may repeat it. ErrConflict says that the branch has commits that this one lacks, ErrRejected that the remote
+// refused by a rule of its own; see Definite. If the remote does not report the result of the push, Push reads the branch: the commit there
+// is the delivery.
 func (r *Repository) Push(ctx context.Context, remote Remote, commit objects.ID, branch string) error {
 	if err := checkName("branch", branch); err != nil {
 		return err

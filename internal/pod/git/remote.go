@@ -19,11 +19,10 @@ import (
 type Remote struct {
 	// URL without credentials; only https is spoken.
 	URL string
-	// Username and Password for basic authentication; both empty for a public repository. With a Password alone (an
-	// access token) the user is "git".
+	// Username and Password for basic authentication; both empty for a public repository. If only Password is set (an access token), the user is "git".
 	Username string
 	Password string
-	// CAFile with the CAs that vouch for the server; empty: those of the system.
+	// CAFile with the CAs that vouch for the server; empty means the system's CAs.
 	CAFile string
 	// Proxy that every connection goes through; nil for none.
 	Proxy *Proxy
@@ -38,7 +37,7 @@ type Proxy struct {
 	// User and Password for basic authentication towards the proxy.
 	User     string
 	Password string
-	// CAFile with the CAs that vouch for an https proxy; empty: those of the system.
+	// CAFile with the CAs that vouch for an https proxy; empty means the system's CAs.
 	CAFile string
 }
 

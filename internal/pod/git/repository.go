@@ -154,8 +154,8 @@ func (r *Repository) TreeOf(ctx context.Context, id objects.ID) (objects.ID, err
 	}
 }
 
-// Check verifies every object of the repository, history of the base included; ErrCorrupt names what is damaged. What
-// old versions of Git wrote and new ones would not is no damage, and neither are the trees in gaps, which may be missing.
+// Check verifies every object of the repository, history of the base included; ErrCorrupt names what is damaged. Objects that old versions
+// of Git wrote and new ones would not are not damage. Trees in gaps may be missing.
 func (r *Repository) Check(ctx context.Context, gaps ...string) error {
 	var out bytes.Buffer
 	_, err := r.runner.run(ctx, call{args: []string{"fsck", "--full", "--no-dangling", "--no-progress"}, stdout: &out})

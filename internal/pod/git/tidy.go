@@ -109,7 +109,7 @@ func (k Packs) packs() ([]pack, error) {
 	return found, nil
 }
 
-// Keep marks all packs that there are as ones that Tidy and Prune leave as they are: those of the base, which may be large.
+// Keep marks all existing packs, which Tidy and Prune then leave as they are: the packs of the base, which may be large.
 func (k Packs) Keep() error {
 	packs, err := k.packs()
 	for _, p := range packs {
@@ -124,9 +124,9 @@ func (k Packs) Keep() error {
 	return nil
 }
 
-// Tidy puts packs and single objects together when there are more than limit packs, and tells whether it did. It loses no
-// object, reachable or not, so that a caller that takes an object for stored stays right: it may run beside a capture. What
-// is replaced is removed after its replacement is durable; a crash leaves at most something twice.
+// Tidy puts packs and single objects together if there are more than limit packs, and says whether it did. It loses no object, reachable or
+// not, so that stored objects stay stored: it may run during a capture. It removes packs after their replacement is durable; a crash leaves
+// at most duplicates.
 func (k Packs) Tidy(ctx context.Context, limit int) (bool, error) {
 	packs, err := k.packs()
 	if err != nil || len(packs) <= max(limit, 1) {
@@ -270,8 +270,8 @@ func (k Packs) pack(ctx context.Context, c call, dir string) (string, error) {
 	return made, nil
 }
 
-// History gives the packs that hold everything that a commit reaches, as paths without suffix: those that are kept as they
-// are, and one in dir with what is not behind the base. A zero base is none.
+// History returns the packs that hold everything that a commit reaches, as paths without suffix: the packs marked by Keep, and one in dir
+// with everything that the base does not reach. A zero base means no base.
 func (k Packs) History(ctx context.Context, commit, base objects.ID, dir string) ([]string, error) {
 	paths, err := k.kept()
 	if err != nil {

@@ -41,7 +41,7 @@ func (v *Verifier) Commit(ctx context.Context, id objects.ID) (objects.Commit, e
 	return c, nil
 }
 
-// Tree checks a tree with everything in it. Errors are those of Commit and name the path.
+// Tree checks a tree with everything in it. It returns the errors of Commit, which name the path.
 func (v *Verifier) Tree(ctx context.Context, id objects.ID) error { return v.tree(ctx, id, "") }
 
 func (v *Verifier) tree(ctx context.Context, id objects.ID, path string) error {

@@ -51,9 +51,9 @@ func (c *Client) heard() string {
 	return c.asked
 }
 
-// Answer sends the answer to an inquiry. Once the replica is found that waits for it, write is called, once, and what it
-// writes goes there; an error of it is told to the one who asked: as the answer where nothing was written, at the end
-// otherwise. code gives the HTTP status that an error means.
+// Answer sends the answer to an inquiry. After Answer finds the replica that waits for it, it calls write once, and sends what write writes
+// there. An error of write reaches the caller of the inquiry: as the answer if write has written nothing, and at the end otherwise. code
+// gives the HTTP status that an error means.
 func (c *Client) Answer(ctx context.Context, id string, write func(io.Writer) error, code func(error) int) error {
 	ctx, cancel := context.WithTimeout(ctx, protocol.InquiryTime)
 	defer cancel()

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intakeclient talks to intake: reports go up, orders come down, over TLS and with the pod's own token. Nothing here
-// gives up: an intake that is away delays what it is told, and stops nobody.
+// Package intakeclient talks to intake: reports go up, orders come down, over TLS and with the pod's own token. Nothing here gives up: an
+// unreachable intake delays reports, and stops nobody.
 package intakeclient
 
 import (
@@ -41,7 +41,7 @@ type Options struct {
 	CAPath string
 	// TokenPath is the pod's projected token. It is read for every request, because the kubelet renews it.
 	TokenPath string
-	// Inquire is called with each inquiry that comes beside the orders, once. It must not block. Nil takes none.
+	// Inquire is called once with each inquiry that comes with an answer to the poll for orders. It must not block. Nil takes none.
 	Inquire func(protocol.Inquiry)
 }
 

@@ -28,8 +28,7 @@ const (
 	maxAllowance = 64 << 10
 )
 
-// Allowances has what was used of models and what is left of the budgets, each time that this was asked for. One that is not
-// taken is replaced by the next.
+// Allowances delivers the use of models and the rest of the budgets after each question for them. The next one replaces one that nobody has received.
 func (p *Proxy) Allowances() <-chan protocol.Allowance { return p.allowances.told }
 
 // Latest asks what was used; ok is false where the gateway does not answer before the context ends.

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modelproxy takes an agent's calls of models on the loopback address of its pod, adds the pod's token, and sends
+// Package modelproxy takes an agent's model calls on the loopback address of its pod, adds the pod's token, and sends
 // them on to the gateway. The observer hears each request for an answer before the proxy sends it on; the proxy refuses a request that it cannot
 // read. Answers stream through. While a budget has nothing left for a call, the proxy holds the refusal and asks again.
 package modelproxy
@@ -36,20 +36,20 @@ const (
 
 // Options of a proxy.
 type Options struct {
-	// Gateway is its URL, Name what its certificate says beside the address.
+	// Gateway is its URL, and Name the name in its certificate, if it is not the host of the URL.
 	Gateway, Name string
 	// Token and CA are files. Both change while the pod lives.
 	Token, CA string
 	// Task that the agent works on now, by its name; empty where it works on none.
 	Task func() string
-	// Pause between two questions for what is left of the budgets, while a call is held; UsageEvery is that between two questions
-	// for what was used, while calls are made. Zero values mean DefaultPause and DefaultUsageEvery.
+	// Pause between two questions for the rest of the budgets during a hold; UsageEvery is the pause between two questions for the usage while
+	// the agent makes calls. Zero values mean DefaultPause and DefaultUsageEvery.
 	Pause, UsageEvery time.Duration
 	// ReadTime bounds how long the proxy reads a request, including the wait for memory. Zero means DefaultReadTime.
 	ReadTime time.Duration
 	// Observer of the conversation; nil for none.
 	Observer Observer
-	// Fared is told what came of each call for an answer, before the agent is; nil for nobody. It is called from many goroutines.
+	// Fared is called with the result of each call for an answer before the agent gets it; it may be nil. Many goroutines call it.
 	Fared func(failures.Answer)
 	Log   *slog.Logger
 }

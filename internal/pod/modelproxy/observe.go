@@ -23,8 +23,8 @@ import (
 type Observer interface {
 	// Known is what at the beginning of a conversation has been heard before; see dialect.Dialect.ReadFurther.
 	Known(list []byte) conversation.Known
-	// Asked hears a request for an answer before it is sent on. It gives what is sent on instead, and who hears of the answer; nil, where
-	// nobody does. It may keep the request back. A body that is nil is not sent on: who has sent it has hung up, or was ended.
+	// Asked gets a request for an answer before the proxy sends it on. It returns the body to send instead, and an observer of the answer, or
+	// nil. It may keep the request back. The proxy does not send a nil body on: its client has hung up, or the watchdog has ended it.
 	Asked(ctx context.Context, r dialect.Request) (body []byte, exchange Exchange)
 }
 

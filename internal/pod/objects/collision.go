@@ -11,7 +11,7 @@ import (
 )
 
 // CollisionError says that content bears the marks of a SHA-1 collision: somebody has made other content with the same
-// name. What is judged could then be something else than what is delivered, so it is not stored.
+// name. The checked content could then differ from the delivered one, so the watchdog does not store it.
 type CollisionError struct {
 	// Kind of the object.
 	Kind Kind

@@ -20,7 +20,7 @@ const (
 	maxInline = 1 << 20
 )
 
-// ErrShort is returned by AddBlob when the reader ends before, or goes on after, the size announced: the file changed
+// ErrShort is returned by AddBlob when the reader ends before the announced size, or continues after it: the file changed
 // while it was read.
 var ErrShort = errors.New("content does not have the size announced")
 

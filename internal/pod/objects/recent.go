@@ -13,10 +13,9 @@ const (
 	recentBlobs = 8 << 10
 )
 
-// Recent keeps the blobs that packs were written of last, so that what was captured a moment ago can be judged without
-// being read again. It is bounded in bytes and in number: the oldest blobs go first. Content is given only for the ID that
-// is its hash, computed when it is kept and again when it is given, so that nothing but what is stored under an ID can be
-// had for it. It may be used by several goroutines; the zero value is empty.
+// Recent keeps the blobs of the newest packs, so that a check does not read again what was captured a moment ago. It is bounded in bytes
+// and in number: it drops the oldest blobs first. It returns content only for the ID that is its hash, which it computes on storing and
+// again on returning. So it never returns other content than the blob with the ID. It is safe for concurrent use; the zero value is empty.
 type Recent struct {
 	mu    sync.Mutex
 	blobs map[ID][]byte
@@ -57,7 +56,7 @@ func (r *Recent) Get(id ID) (content []byte, ok bool) {
 	return content, ok
 }
 
-// Same says whether content is what an ID names. Where it is not, nothing is kept any more.
+// Same says whether content is what an ID names. If not, Recent drops everything.
 func (r *Recent) Same(id ID, content []byte) bool {
 	if Hash(KindBlob, content) == id {
 		return true

@@ -36,8 +36,8 @@ type Entry struct {
 	ID ID
 }
 
-// Tree is an immutable directory. Trees share the subtrees that they have in common, so that keeping the tree of the
-// base beside that of the last capture costs what differs between them.
+// Tree is an immutable directory. Trees share the subtrees that they have in common, so that the trees of the base and of the last capture
+// together cost one tree and the differences.
 type Tree struct {
 	// ID of the tree object.
 	ID ID

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proc is what PID 1 of a container does to the other processes in it: start, reap, stop, let go on and end them.
+// Package proc is what PID 1 of a container does to the other processes in it: start, reap, stop, continue and end them.
 // Everything here acts on the whole pid namespace and refuses to work anywhere but in its PID 1.
 package proc
 

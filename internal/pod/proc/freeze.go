@@ -213,7 +213,7 @@ func (s *scanner) lastPID() string {
 	return string(text[bytes.LastIndexByte(text, ' ')+1:])
 }
 
-// Thaw lets the processes go on, but for those that were stopped before the freeze. It returns how many processes ran
+// Thaw lets the processes continue, except for the ones that were stopped before the freeze. It returns how many processes ran
 // during the freeze. Thawing what is not frozen does nothing.
 func (c *Container) Thaw() (disturbed int, err error) {
 	c.mu.Lock()

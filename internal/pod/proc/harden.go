@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Harden closes this process to those of its own uid: not dumpable, so that none may trace it or read its memory, environment
-// or files; and deaf to the signals with which one could end it. The kernel keeps signals without a handler from PID 1, but
+// Harden protects this process from other processes of its uid: it is not dumpable, so that none may trace it or read its memory,
+// environment or files; and it ignores the signals with which one could end it. The kernel keeps signals without a handler from PID 1, but
 // Go's runtime handles them all, some by giving up. The price is that a fault of this process ends it without a Go trace.
 func Harden() error {
 	if os.Getpid() != 1 {

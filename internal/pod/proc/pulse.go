@@ -16,7 +16,7 @@ import (
 
 // Pulse tells whether anything moves in a container.
 type Pulse struct {
-	// CPU that all processes have used since the container began, those that have ended included.
+	// CPU is the CPU time of all processes since the container began, including ended ones.
 	CPU time.Duration
 	// Processes that there are.
 	Processes int

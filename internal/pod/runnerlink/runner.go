@@ -21,7 +21,7 @@ var (
 	ErrLost = errors.New("the connection to the runner broke before it answered")
 )
 
-// RefusedError is the runner's word that it could not do what it was asked, such as a command that does not exist.
+// RefusedError is the runner's answer that it could not carry out a command, for example because the program does not exist.
 type RefusedError struct {
 	// Reason is a sentence for people.
 	Reason string
@@ -38,7 +38,7 @@ type Event struct {
 	Lost error
 	// Exited tells that the agent's own process ended; processes that it left behind may still run.
 	Exited *protocol.RunnerExited
-	// Signal tells that the container is asked to end.
+	// Signal says that the container received a signal to end.
 	Signal *protocol.RunnerSignal
 	// Thawed tells that the limit of a freeze has passed.
 	Thawed *protocol.RunnerThawed
@@ -76,7 +76,7 @@ type NonceStore interface {
 // Listen waits for a runner at a socket path, which must be in a directory that the agent cannot write. It returns once
 // the socket is there. The first event is Connected.
 //
-// The first runner of all is taken at its word: no agent has been started. From then on only that runner is.
+// Listen trusts the very first runner: no agent has been started. From then on it trusts only that runner.
 func Listen(path string, memory NonceStore) (*Runner, error) {
 	nonce, err := memory.Nonce()
 	if err != nil {
@@ -92,7 +92,7 @@ func Listen(path string, memory NonceStore) (*Runner, error) {
 	return r, nil
 }
 
-// Events delivers what happens at the runner, in order and without loss. It is closed by Close.
+// Events delivers the events of the runner, in their sequence and without loss. Close closes it.
 func (r *Runner) Events() <-chan Event { return r.events.out }
 
 // Close breaks the connection, which stops the agent's processes until another watchdog thaws them, and removes the socket.
@@ -135,8 +135,7 @@ func (r *Runner) Freeze(ctx context.Context, freeze protocol.RunnerFreeze) (prot
 	return *answer.Frozen, nil
 }
 
-// Thaw lets the processes go on, but for those that the agent itself had stopped before. Thawing what is not frozen is
-// no error.
+// Thaw lets the processes continue, except for the ones that the agent itself had stopped before. It is not an error to thaw what is not frozen.
 func (r *Runner) Thaw(ctx context.Context) (protocol.RunnerThawed, error) {
 	_, answer, err := r.call(ctx, protocol.RunnerCommand{Thaw: &struct{}{}})
 	if err == nil && answer.Thawed == nil {
@@ -148,8 +147,7 @@ func (r *Runner) Thaw(ctx context.Context) (protocol.RunnerThawed, error) {
 	return *answer.Thawed, nil
 }
 
-// Kill ends every process of the agent's container, frozen or not, and returns when none is left. The agent's own end
-// is told by Exited as well.
+// Kill ends every process of the agent's container, frozen or not, and returns when none is left. Exited also reports the agent's own end.
 func (r *Runner) Kill(ctx context.Context, grace time.Duration) error {
 	_, answer, err := r.call(ctx, protocol.RunnerCommand{Kill: &protocol.RunnerKill{Grace: grace}})
 	if err == nil && answer.Killed == nil {

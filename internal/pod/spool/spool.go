@@ -24,7 +24,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
 
-// ErrCorrupt is wrapped when a file of the spool cannot be understood. Numbers could be used twice, so nothing goes on.
+// ErrCorrupt is wrapped when a file of the spool cannot be understood. The spool stops, because it could use numbers twice.
 var ErrCorrupt = errors.New("report spool is corrupt")
 
 const (
@@ -170,9 +170,9 @@ func (s *Spool) retire() error {
 	return nil
 }
 
-// Append numbers a report and makes it durable. A checkpoint, or the last word of the attempt, that was reported before is not reported again. A status
-// takes the place of one that directly precedes it, and of failures that wait there is a bound, so that an absent intake does not fill the disk. Secrets are taken out here, and texts bounded,
-// because all that people are told of an attempt comes this way, and an agent may have chosen some of it.
+// Append numbers a report and makes it durable. It does not report a checkpoint or the final report again. A status replaces one that
+// directly precedes it, and the number of waiting failures is bounded, so that an absent intake does not fill the disk. Append removes
+// secrets and bounds texts, because everything that users see of an attempt comes this way, and an agent may have chosen some of it.
 func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func (s *Spool) failures() (n int) {
 	return n
 }
 
-// Batch is the oldest reports, so many at most and within so many bytes of JSON, but at least one if there is any.
+// Batch returns the oldest reports, at most the given number and within the given bytes of JSON, but at least one if there is any.
 func (s *Spool) Batch(bytes, reports int) []protocol.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,7 +296,7 @@ func (s *Spool) Refused() int {
 	return min(s.aside, maxAside)
 }
 
-// NewlyRefused counts those that were set aside since it was asked last, or since Open.
+// NewlyRefused counts the reports that the spool has set aside since the last call, or since Open.
 func (s *Spool) NewlyRefused() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

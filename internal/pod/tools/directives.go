@@ -15,13 +15,13 @@ import (
 
 // Directives are what people tell an agent while it works.
 type Directives interface {
-	// Open are those that the agent is to address.
+	// Open are the directives that the agent must address.
 	Open() []directives.Directive
-	// Settle says what became of one. The error is for the agent.
+	// Settle records the outcome of one. The error is for the agent.
 	Settle(w directives.Word) error
 }
 
-// Directive as an agent is told of it.
+// Directive as an agent sees it.
 type Directive struct {
 	ID          string   `json:"id"`
 	Type        string   `json:"type,omitempty"`

@@ -41,7 +41,7 @@ const (
 // Options of a server.
 type Options struct {
 	Backend Backend
-	// Words are what the agent is told beside the result of the next call; "" for nothing. Nil never says anything.
+	// Words returns the text to add to the result of the next call; "" for none. A nil Words adds nothing.
 	Words      func() string
 	Directives Directives
 	// Understood takes what the agent acknowledges. The error is for the agent.

@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// ErrAway says that the supervisor has to be started again before it is known what becomes of a call. It is no result of the
-// tool: a client that keeps calls until they are answered makes the same call again, and others show the text to the model.
+// ErrAway says that the result of a call is unknown until the supervisor has restarted. It is not a result of the tool: a client that keeps
+// calls until they are answered makes the same call again, and others show the text to the model.
 var ErrAway = errors.New("the supervisor is starting again, and the result of this call is not known yet: make the same call again, with the same ids")
 
 // Backend is what the watchdog does for an agent that calls tools. Its methods may be called at the same time. An error is
@@ -25,7 +25,7 @@ type Backend interface {
 	Context() Context
 	// Tree that the workspace holds now; it is immutable.
 	Tree() (*objects.Tree, error)
-	// Apply judges a patch and lays it into the workspace if it is valid. A patch that is refused is no error.
+	// Apply checks a patch and applies it to the workspace if it is valid. A refused patch is not an error.
 	Apply(ctx context.Context, operation, patch string) (PatchResult, error)
 	// Ask a question, and wait a while for the answer.
 	Ask(ctx context.Context, q protocol.Question) (Answer, error)
@@ -69,7 +69,7 @@ const (
 	Refused = "refused"
 )
 
-// PatchResult says what became of a patch.
+// PatchResult is the result of a patch.
 type PatchResult struct {
 	OperationID string `json:"operation_id"`
 	// Status is applied or refused; a refused patch changed nothing.
@@ -78,7 +78,7 @@ type PatchResult struct {
 	Message string `json:"message"`
 	// Checkpoint that records an applied patch.
 	Checkpoint string `json:"checkpoint,omitempty"`
-	// Violations of rules, the worst first; also those of an applied patch that only warn.
+	// Violations of rules, the worst first; an applied patch may have violations that only warn.
 	Violations []Violation `json:"violations,omitempty"`
 	// FilesChanged by the patch.
 	FilesChanged []string `json:"files_changed,omitempty"`
@@ -102,7 +102,7 @@ const (
 // Answer to a question.
 type Answer struct {
 	QuestionID string `json:"question_id"`
-	// Status is answered, or pending: then the same question is asked again with the same id.
+	// Status is answered, or pending: the agent then asks the same question again with the same id.
 	Status string `json:"status"`
 	Answer string `json:"answer,omitempty"`
 	// Message says what to do while it is pending.

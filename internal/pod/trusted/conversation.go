@@ -11,8 +11,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/durable"
 )
 
-// ConversationCache is what a watchdog remembers of the agent's conversation, so that one that begins anew neither forgets what it has said nor says
-// it twice.
+// ConversationCache is what a watchdog remembers of the agent's conversation, so that a restarted watchdog neither forgets its messages nor
+// repeats them.
 type ConversationCache struct{ path string }
 
 // NewConversationCache of a volume.

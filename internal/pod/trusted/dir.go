@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trusted is the volume that an agent never sees: who owns it, the journal of what is about to happen and what did,
-// the refs of the repository beside it, and where everything else lies. It has one writer at a time; readers need no lock.
+// Package trusted is the volume that an agent never sees: its owner, the journal of what is about to happen and what did, the refs of the
+// repository on it, and the places of everything else. It has one writer at a time; readers need no lock.
 package trusted
 
 import (
@@ -27,7 +27,7 @@ type Dir string
 // Repository is the bare Git repository of everything that was captured.
 func (d Dir) Repository() string { return d.in("repo.git") }
 
-// Scratch is for what is needed while a capture goes on.
+// Scratch is for temporary files of a capture.
 func (d Dir) Scratch() string { return d.in("scratch") }
 
 // Spool holds the reports that intake has not acknowledged.

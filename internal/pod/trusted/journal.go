@@ -41,7 +41,8 @@ type Journal struct {
 }
 
 // OpenJournal reads the journal, and cuts off a last line that a crash has torn. Above so many bytes its records are put
-// into a segment. The error is ErrCorrupt if a line is not what was written, and ErrLater if a later version has written it.
+// OpenJournal reads the journal, and cuts off a last line that a crash has torn. Above the given size it moves the records into a segment.
+// The error is ErrCorrupt if a line is not as it was written.
 func OpenJournal(d Dir, foldAbove int64, now func() time.Time) (*Journal, error) {
 	path := d.journal()
 	data, err := os.ReadFile(path)
@@ -139,7 +140,7 @@ func (j *Journal) Checkpoint(sequence int64) (journal.Intent, bool, error) {
 	}
 }
 
-// Records are all lines of the journal, those of its segments included.
+// Records are all lines of the journal, including its segments.
 func (j *Journal) Records() ([]journal.Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

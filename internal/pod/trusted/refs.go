@@ -14,8 +14,7 @@ import (
 // Move is a ref on its way from one commit to another, in hexadecimal; Old is empty where there is no such ref yet.
 type Move struct{ Name, Old, New string }
 
-// MoveRefs moves refs together by compare-and-swap, those that are not there already. The error is ErrCorrupt where a ref is
-// at neither commit.
+// MoveRefs moves refs together by compare-and-swap, and skips refs that are already there. The error is ErrCorrupt if a ref is at neither commit.
 func MoveRefs(ctx context.Context, repo *git.Repository, moves ...Move) error {
 	var updates []git.RefUpdate
 	for _, m := range moves {

@@ -40,8 +40,8 @@ func readSegment(path string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadJournal is a journal with the segments before it, as one chain of lines, for a reader beside its writer. A segment
-// that is missing breaks the chain, as does one that was put there. The error is ErrNoJournal where there is none.
+// ReadJournal returns a journal with the segments before it, as one chain of lines, for a reader that runs next to its writer. A missing or
+// an inserted segment breaks the chain. The error is ErrNoJournal if there is none.
 func ReadJournal(d Dir) ([]byte, error) {
 	path := d.journal()
 	newest, err := os.ReadFile(path)

@@ -43,8 +43,8 @@ func Descriptors() (int, error) {
 	return len(names) - 1, nil // without the one that reads them
 }
 
-// Volume is the file system that a path is on: bytes that are used, and those that this process can use in all. Where
-// files run out before bytes do, used is scaled so that the ratio of the two says so.
+// Volume returns how full a path's file system is: the used bytes, and the bytes that this process can use in all. If files run out before
+// bytes do, used is scaled so that the ratio of the two says so.
 func Volume(path string) (used, size int64, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -62,11 +62,11 @@ type Frozen struct {
 	Reason string
 }
 
-// Limits are what a policy lets a workspace hold; zero is no limit. What is beyond them is counted and not read.
+// Limits are what a policy lets a workspace hold; zero means unlimited. The engine counts what is beyond them and does not read it.
 type Limits struct {
 	// MaxFileSize in bytes: a larger file is found TooLarge, and its content is not stored.
 	MaxFileSize int64
-	// MaxBytes and MaxFiles bound what can be captured. Where there is more, nothing is read: the snapshot is Incomplete.
+	// MaxBytes and MaxFiles bound a capture. If there is more, the engine reads nothing: the snapshot is Incomplete.
 	MaxBytes, MaxFiles int64
 }
 
@@ -144,8 +144,7 @@ type AgentGit struct {
 	AuthorEmail string
 }
 
-// Assumptions are what the volume was seen to do when the engine was opened. Where one fails the engine is slower,
-// never blind.
+// Assumptions are the properties of the volume that the engine tests when it opens. If one does not hold, the engine is slower, never blind.
 type Assumptions struct {
 	// Openat2 is required: without it Open fails.
 	Openat2 bool

@@ -41,8 +41,8 @@ type memoir struct {
 // memoirVersion changes with the format and the meaning of what is kept.
 const memoirVersion = 1
 
-// Remember leaves what is known of the workspace to the engine that is opened next, which may Recall it. Call it when the
-// workspace has been laid out, and before the agent starts.
+// Remember stores what the engine knows of the workspace for the engine that opens next, which may Recall it. Call it after the workspace
+// is prepared, and before the agent starts.
 func (e *Engine) Remember() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// ClearIgnored removes what the base's rules ignore and the agent's own repository, and tests the volume again. It is for a
-// volume that was found full, before the workspace is laid out. It gives how many names were removed.
+// ClearIgnored removes what the base's rules ignore and the agent's own repository, and tests the volume again. It is for a full volume,
+// before the workspace is prepared. It returns how many names it removed.
 func (e *Engine) ClearIgnored(ctx context.Context) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -118,8 +118,8 @@ func (e *Engine) keepTransient(found Transient) Transient {
 	return t
 }
 
-// Recorded says that the last capture is recorded: the names in its Snapshot.Transient are told, and what comes and goes from here on is compared with it.
-// Delay begins anew.
+// Recorded says that the last capture is recorded: the names in its Snapshot.Transient are reported, and the engine compares later names
+// with this capture. Delay starts again from zero.
 func (e *Engine) Recorded() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Trees are what the work started from, and what the workspace held when it was last captured or restored. Between two
-// of those it holds nothing else where nobody can write to it.
+// Trees are the tree that the work started from, and the tree of the workspace at its last capture or restore. A workspace that nobody can
+// write to keeps that tree until the next one.
 func (e *Engine) Trees() (base, now *objects.Tree, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -34,8 +34,8 @@ func (e *Engine) Forget() {
 	}
 }
 
-// Ignored gives those of the paths that a capture would leave out, by the base's ignore rules, if they were made now as
-// files. Nothing that the workspace's tree has is ignored.
+// Ignored returns the paths that a capture would leave out, by the base's ignore rules, if they were made now as files. It ignores no path
+// that the workspace's tree has.
 func (e *Engine) Ignored(ctx context.Context, paths []string) ([]string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Watch opens the watcher and watches every directory that is captured. Call it after Reset and before the agent starts:
-// placing watches on a tree that has seen millions of files is slow. Where inotify is not to be had, or its limits are
-// spent, the engine scans instead and Watching says why; that is no error.
+// Watch opens the watcher and watches every captured directory. Call it after Reset and before the agent starts: placing watches on a tree
+// that has seen millions of files is slow. If inotify is not available, or its limits are used up, the engine scans instead and Watching
+// says why; that is not an error.
 func (e *Engine) Watch(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
