@@ -18,7 +18,7 @@ import (
 // Options of the process.
 type Options struct {
 	process.Options
-	// Replica is this gateway's name, unique among those that run.
+	// Replica is this gateway's name, unique among the running gateways.
 	Replica string
 	// ProxyAddress and MetricsAddress are listened on; "0" turns metrics off.
 	ProxyAddress   string

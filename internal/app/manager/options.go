@@ -21,7 +21,7 @@ import (
 // Options of the process.
 type Options struct {
 	process.Options
-	// Replica is this replica's name, unique among those that run.
+	// Replica is this replica's name, unique among the running replicas.
 	Replica string
 	// Image of prepare, watchdog and seal: the product's own.
 	Image string

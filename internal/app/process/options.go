@@ -17,7 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
 
-// Options are those that every process has.
+// Options are the options of every process.
 type Options struct {
 	// Namespace of the system: global policies, leases and the CA are there.
 	Namespace string
@@ -64,8 +64,7 @@ type Flagged interface {
 	Validate() error
 }
 
-// Parse reads the command-line arguments of a process; what is to be said about them goes to out. The error is
-// pflag.ErrHelp where help was asked for.
+// Parse reads the command-line arguments of a process, and writes help and complaints to out. The error is pflag.ErrHelp if the arguments ask for help.
 func Parse(name string, options Flagged, args []string, out io.Writer) error {
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	flags.SetOutput(out)

@@ -1,9 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runner is PID 1 of the agent's container. It starts the agent and freezes, thaws and ends its processes on the
-// watchdog's word, and holds no secret: it shares a uid with the agent. It decides one thing alone: without a watchdog
-// nothing runs.
+// Package runner is PID 1 of the agent's container. It starts the agent and freezes, thaws and ends its processes when the watchdog says
+// so. It holds no secret, because it shares a uid with the agent. It decides only one thing: without a watchdog nothing runs.
 package runner
 
 import (
@@ -31,9 +30,9 @@ type Options struct {
 	Socket string
 	// Retry is the pause between two attempts to reach it.
 	Retry time.Duration
-	// OrphanLimit is how long the agent stays frozen without a watchdog before it is ended.
+	// OrphanLimit is how long the agent stays frozen without a watchdog before the runner ends it.
 	OrphanLimit time.Duration
-	// TerminationLimit is how long the watchdog has to end the runner after the container was asked to end.
+	// TerminationLimit is how long the watchdog has to end the runner after the container received SIGTERM.
 	TerminationLimit time.Duration
 	// TerminationGrace is what the agent's processes get when the watchdog did not.
 	TerminationGrace time.Duration

@@ -1,9 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watchdog is the process beside the agent: it prepares the workspace, supervises the agent, takes checkpoints,
-// delivers what they promoted, and reports. What it decides is decided in core; here are the effects, each of which is
-// journaled before it happens.
+// Package watchdog is the process next to the agent: it prepares the workspace, supervises the agent, takes checkpoints, delivers what they
+// promoted, and reports. Packages of core decide; this package carries out the effects, and journals each before it happens.
 package watchdog
 
 import (
@@ -43,7 +42,7 @@ type Options struct {
 	// Intake as a URL, and the name that its certificate has.
 	Intake     string
 	IntakeName string
-	// Gateway as a URL, and the name that its certificate has beside its address. Git goes through its proxy; without a
+	// Gateway as a URL, and the name in its certificate if that is not the host of the URL. Git goes through its proxy; without a
 	// URL Git goes straight to the server.
 	Gateway     string
 	GatewayName string
@@ -64,19 +63,19 @@ type Options struct {
 	BudgetPause time.Duration
 	// Linger is how long a finished watchdog waits for the pod to end it: a sidecar that ends by itself is started again.
 	Linger time.Duration
-	// MaxPacks of the trusted repository: beyond it, packs are put together. PruneAbove so many bytes that checkpoints have
-	// added, a new attempt drops what no ref reaches.
+	// MaxPacks of the trusted repository: beyond it, the watchdog puts packs together. PruneAbove is the number of bytes that checkpoints may
+	// add before a new attempt drops what no ref reaches.
 	MaxPacks int
-	// FoldAbove so many bytes the records of the journal are put into a segment.
+	// FoldAbove is the size of the journal in bytes above which its records go into a segment.
 	FoldAbove  int64
 	PruneAbove int64
-	// Runtimes that agents run in: those of this version, but in tests.
+	// Runtimes of agents: the runtimes of this version, except in tests.
 	Runtimes []runtimes.Runtime
 	// Now is the clock.
 	Now func() time.Time
 	// Log takes what happens.
 	Log *slog.Logger
-	// Probe is asked after each step that a crash may follow; an error ends the process there and then. Nil never does.
+	// Probe is called after each step that a crash may follow; its error ends the process at once. A nil Probe never does.
 	Probe steps.Probe
 }
 
@@ -116,7 +115,7 @@ type Paths struct {
 	Runner string
 }
 
-// DefaultPaths are those of the protocol, and the runner beside this program.
+// DefaultPaths are the paths of the protocol, and the runner in the folder of this program.
 func DefaultPaths() Paths {
 	p := Paths{
 		Trusted: protocol.TrustedDir, Workspace: protocol.WorkspaceDir, Home: protocol.HomeDir, Run: protocol.RunDir,

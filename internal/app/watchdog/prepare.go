@@ -30,8 +30,8 @@ type preparation struct {
 	services *services // nil until open
 }
 
-// Prepare readies the volumes for the agent. What keeps it from doing so is reported as a fault and tried again, until
-// it works, the orders say that nothing is wanted any more, or only a person can help.
+// Prepare readies the volumes for the agent. If something keeps it from doing so, Prepare reports a fault and tries again, until it works,
+// the orders end the attempt, or only a user can fix it.
 func Prepare(ctx context.Context, o Options) error {
 	a, err := begin(ctx, o)
 	if err != nil {

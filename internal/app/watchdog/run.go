@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
-// Run supervises the agent until the attempt has ended. It is started again after a crash, and goes on where it was.
+// Run supervises the agent until the attempt has ended. After a crash, a new call continues where it was.
 func Run(ctx context.Context, o Options) error {
 	a, err := begin(ctx, o)
 	if err != nil {

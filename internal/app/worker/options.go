@@ -50,7 +50,7 @@ type Options struct {
 	Bounds worker.Bounds
 	// Task is what is to be done.
 	Task string
-	// Call and Tool bound one request to a model, and one call of a tool.
+	// Call bounds one request to a model, and Tool one tool call.
 	Call, Tool time.Duration
 	// Sleep waits; false when the context ended.
 	Sleep func(ctx context.Context, d time.Duration) bool

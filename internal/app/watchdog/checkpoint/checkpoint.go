@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checkpoint takes checkpoints: it captures the workspace, has the capture judged, journals what is about to happen,
-// and does it. Rollbacks and patches are checkpoints that somebody asked for. Everything is done by one goroutine at a time.
+// Package checkpoint takes checkpoints: it captures the workspace, has the capture checked, journals what is about to happen, and does it.
+// Rollbacks and patches are checkpoints on request. Only one goroutine at a time may use it.
 package checkpoint
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
-// Reports is told what came of checkpoints and requests.
+// Reports takes the results of checkpoints and requests.
 type Reports interface {
 	Checkpoint(protocol.CheckpointReport) error
 	Answer(protocol.RequestReport) error
@@ -31,13 +31,13 @@ type Reports interface {
 // Freezer holds the agent still, and says how that went.
 type Freezer interface {
 	workspace.Freezer
-	// Last says what became of the last freeze.
+	// Last is the result of the last freeze.
 	Last() Freeze
 }
 
-// Freeze is what became of a freeze.
+// Freeze is the result of a freeze.
 type Freeze struct {
-	// Held: a freeze was asked for, and no thaw since.
+	// Held: the watchdog has requested a freeze, and no thaw since.
 	Held bool
 	// Still: it stopped every process.
 	Still bool
@@ -59,13 +59,13 @@ type Options struct {
 	Workspace  *Workspace
 	Judge      *judging.Judge
 	Reports    Reports
-	// Taken is told of each checkpoint that was acted on, and must not wait for anything; nil where nobody has to know.
+	// Taken is called after each checkpoint, when the service has acted on its verdict. It must not block; nil for nobody.
 	Taken func(journal.Intent)
-	// Sealed: there is no agent beside this service.
+	// Sealed: the pod of this service has no agent.
 	Sealed bool
 	// Waiting counts reports that intake has not had yet.
 	Waiting func() int
-	// Refused counts reports that intake has refused for good since it was asked last.
+	// Refused counts reports that intake has refused for good since the last call.
 	Refused func() int
 	Health  *health.Health
 	Now     func() time.Time
@@ -97,7 +97,7 @@ type Occasion struct {
 	Requests []string
 	// Reason of a rollback that supervision wants, in words.
 	Reason string
-	// Terms that it is held to.
+	// Terms of its check.
 	Terms  judging.Terms
 	Orders protocol.Orders
 	// Freezer of the agent; nil when nothing of it runs.
@@ -113,7 +113,7 @@ func TermsOf(o protocol.Orders) judging.Terms {
 	return judging.Terms{Policy: o.Policy, Plan: o.Plan, Role: o.Agent.Role, Locks: o.Locks}
 }
 
-// Pin holds a checkpoint to the policy and plan that a task was begun with.
+// Pin makes a checkpoint use the policy and plan from the beginning of its task.
 func (o *Occasion) Pin(t journal.Task) {
 	if t.Begun {
 		o.Terms.Policy, o.Terms.Plan = t.Policy, t.Plan
@@ -137,11 +137,11 @@ type Taken struct {
 	Judgement judge.Judgement
 	// Intent that was acted on; nil when there was nothing new to record.
 	Intent *journal.Intent
-	// Back is what went back because of the judgement; nil for nothing.
+	// Back is what went back because of the verdict; nil for nothing.
 	Back *notice.Back
 }
 
-// Objection says what a judgement objects to; empty for nothing.
+// Objection names what a check objects to; empty for nothing.
 func Objection(j judge.Judgement) string {
 	if len(j.Violations) == 0 {
 		return ""

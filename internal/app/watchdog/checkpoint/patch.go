@@ -53,8 +53,8 @@ func Recall(task journal.Task, p Patch) (result tools.PatchResult, known bool, e
 	return result, false, nil
 }
 
-// Patch judges a patch, and lays it into the workspace if it is valid. An error means that nothing was decided, or that the
-// intent is in the journal and is acted on when it is read again.
+// Patch checks a patch, and applies it to the workspace if it is valid. An error means that nothing was decided, or that the intent is in
+// the journal and a restarted watchdog carries it out.
 func (s *Service) Patch(ctx context.Context, o Occasion, p Patch) (tools.PatchResult, error) {
 	if err := s.ready(ctx, &o); err != nil {
 		return tools.PatchResult{}, err

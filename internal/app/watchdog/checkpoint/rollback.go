@@ -41,8 +41,8 @@ type rollback struct {
 	from   string
 }
 
-// RollBack takes the workspace back as a person asked, and answers the request. The notice for the agent is nil when nothing
-// went back; refused says that the request was refused. After an error the notice still tells what went back.
+// RollBack restores the workspace as a user asked, and answers the request. The notice for the agent is nil if nothing went back; refused
+// says that RollBack refused the request. After an error the notice still says what went back.
 func (s *Service) RollBack(ctx context.Context, o Occasion, request protocol.Request) (n *notice.Rollback, refused bool, err error) {
 	n, err = s.goBack(ctx, o, request)
 	if o.Frozen() && !steps.Fatal(err) {

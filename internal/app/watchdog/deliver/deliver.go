@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deliver brings what was promoted to the branch: judged again under the policy of now, with its history or as one
-// commit, and never by force.
+// Package deliver pushes promoted work to the branch: checked again under the policy in effect now, with its history or as one commit, and
+// never by force.
 package deliver
 
 import (
@@ -45,8 +45,8 @@ type Service struct{ Options }
 // New service.
 func New(o Options) *Service { return &Service{Options: o} }
 
-// Review judges what is to be delivered under the policy in effect now: base…head, and base…each commit of its history. Where
-// the policy says so it makes the delivery one commit.
+// Review checks the delivery under the policy in effect now: base…head, and base…each commit of its history. If the policy says so, it
+// makes the delivery one commit.
 func (s *Service) Review(ctx context.Context, o protocol.Orders) (supervise.Reviewed, error) {
 	e := supervise.Reviewed{PolicyHash: o.Policy.Hash}
 	if err := s.Replace(ctx); err != nil { // a review before this one may have come so far

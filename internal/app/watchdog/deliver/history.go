@@ -101,7 +101,7 @@ func (s *Service) squash(ctx context.Context, o protocol.Orders, why string) (st
 	return id.String(), err
 }
 
-// Replace moves the delivery to the one commit that the journal has in its place, unless it is there already. The commits
+// Replace moves the delivery to the single commit that replaces it in the journal, unless it is there already. The commits
 // that it replaces keep a ref: the record of them stays whole.
 func (s *Service) Replace(ctx context.Context) error {
 	q := s.Journal.State().Squashed

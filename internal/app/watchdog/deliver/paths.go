@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Paths that the delivery changes: the first ones that are plain text and short enough, in order, and how many there are.
+// Paths that the delivery changes: the first ones that are printable and short enough, sorted, and how many there are.
 func (s *Service) Paths(ctx context.Context) (paths []string, count int64, err error) {
 	j := s.Journal.State()
 	var trees [2]*objects.Tree

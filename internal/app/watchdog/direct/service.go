@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package direct carries what people tell an agent while it works: it takes directives and answers from orders, journals how far each is, and
-// says so in reports. What is told when, and in what words, core/session/directives decides; the conversation, the tools and the standard input of
-// the agent are the ways on which it is told.
+// Package direct carries messages of users to a working agent: it takes directives and answers from orders, journals the state of each, and
+// reports it. core/session/directives decides when the agent gets which text. It gets them by its conversation, by tools or by its standard
+// input.
 package direct
 
 import (
@@ -38,7 +38,7 @@ func New(j Journal, log *slog.Logger) *Service {
 	return &Service{journal: j, log: log, changed: make(chan struct{}, 1)}
 }
 
-// Follow orders, and what has become of the tasks since.
+// Follow takes new orders and the state of the tasks.
 func (s *Service) Follow(o protocol.Orders) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *Service) Learn(n directives.News) {
 	s.note(s.now().Learn(n))
 }
 
-// Written says that some were written to the standard input of a process, and how the agent was told by that.
+// Written records that the watchdog wrote some to the standard input of a process, and how far that informs the agent.
 func (s *Service) Written(ids []string, process, how string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// Settle is what the agent says of one by a tool. It may speak of what it was told alone.
+// Settle records the agent's statement about one by a tool. It accepts statements only about directives that the agent received.
 func (s *Service) Settle(w directives.Word) error {
 	known := func(d protocol.DirectiveStatus) bool {
 		return d.ID == w.ID && d.State != protocol.DirectivePending && d.State != protocol.DirectiveDropped

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults says in the words of the protocol what an error keeps from going on.
+// Package faults turns errors that keep a run from continuing into faults of the protocol.
 package faults
 
 import (
@@ -20,8 +20,7 @@ import (
 // MaxMessage bounds the message of a fault, in bytes: it becomes the message of a condition.
 const MaxMessage = 1024
 
-// Of is the fault that an error is; other is the reason of an error that is
-// none of those that have a name.
+// Of returns the fault of an error; other is the reason for an error without a reason of its own.
 func Of(err error, other string) protocol.Fault {
 	reason := other
 	var credentials *remote.CredentialsError

@@ -1,8 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handover gives the gateway what checkpoints have changed and how the agent was steered, for its ledger: each once, in their order, beside everything
-// else. A gateway that is away delays it and nothing more: what it has not taken stays in the journal and the chain.
+// Package handover sends to the gateway's ledger what checkpoints have changed and how the watchdog has steered the agent: each once, in
+// their sequence, in the background. An unreachable gateway only delays it: what the gateway has not taken stays in the journal and the
+// chain.
 package handover
 
 import (

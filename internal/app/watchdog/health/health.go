@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health is what a watchdog works around: a component, and what is wrong with it now. None of it ever leads to less
-// judging: what cannot be captured or judged is not promoted.
+// Package health lists the problems that a watchdog works around: a component, and what is wrong with it now. None of them makes checks
+// weaker: the watchdog does not promote what it cannot capture or check.
 package health
 
 import (

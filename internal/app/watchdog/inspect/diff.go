@@ -161,7 +161,7 @@ func sequenceOf(name string) (int64, error) {
 	return n, nil
 }
 
-// Log is the command `log`: what is recorded beside the chain.
+// Log is the command `log`: the record outside of the chain.
 func Log(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("watchdog log", flag.ContinueOnError)
 	flags.SetOutput(stderr)

@@ -18,8 +18,7 @@ type Client interface {
 	Answer(ctx context.Context, id string, write func(io.Writer) error, code func(error) int) error
 }
 
-// Inquiries answers one inquiry at a time, beside everything else; one that comes meanwhile takes its place in the queue,
-// which holds one.
+// Inquiries answers one inquiry at a time, in the background; the queue holds one more, the newest.
 type Inquiries struct {
 	dir  trusted.Dir
 	log  *slog.Logger

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inspect reads a trusted volume for people: whether the record is whole, what a checkpoint changed, and what is in
-// the journal. It changes nothing there, and needs neither lock nor agent nor intake.
+// Package inspect reads a trusted volume for users: whether the record is whole, what a checkpoint changed, and what is in the journal. It
+// only reads, and works without lock, agent and intake.
 package inspect
 
 import (

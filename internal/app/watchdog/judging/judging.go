@@ -1,8 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package judging gives core/judge what it judges: trees and contents of the trusted repository, and the terms that a task
-// was begun with.
+// Package judging gives core/judge its input: trees and contents of the trusted repository, and the terms from the beginning of a task.
 package judging
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
-// Terms are what something is judged by.
+// Terms are the policy, plan, role and locks of a check.
 type Terms struct {
 	Policy policy.Effective
 	Plan   protocol.Plan
@@ -28,7 +27,7 @@ type Terms struct {
 	Locks []string
 }
 
-// Judge judges what differs from the base. It judges one thing at a time.
+// Judge checks what differs from the base. It is not safe for concurrent use.
 type Judge struct {
 	repo *git.Repository
 	base func() (objects.ID, error)
@@ -37,23 +36,23 @@ type Judge struct {
 	memory judge.Cache
 }
 
-// New judge of changes since the tree of the base.
+// New makes a Judge of changes since the tree of the base.
 func New(repo *git.Repository, base func() (objects.ID, error), log *slog.Logger) *Judge {
 	return &Judge{repo: repo, base: base, log: log}
 }
 
-// Snapshot judges what was captured. A judgement that is called off is an error, and no verdict.
+// Snapshot checks a capture. If the context ends, the result is an error and not a verdict.
 func (j *Judge) Snapshot(ctx context.Context, s workspace.Snapshot, t Terms) (judge.Judgement, error) {
 	return j.judge(ctx, s.Tree, s.Changes, t, Surroundings{Found: s.Found, Workspace: s.Workspace}, &j.memory)
 }
 
-// Surroundings are what is judged beside a tree.
+// Surroundings are facts about the workspace that a check needs in addition to a tree.
 type Surroundings struct {
 	Found     []judge.Found
 	Workspace judge.Workspace
 }
 
-// Tree judges a tree that is not, or not yet, that of the workspace.
+// Tree checks a tree that is not, or not yet, the workspace's.
 func (j *Judge) Tree(ctx context.Context, tree objects.ID, t Terms, beside Surroundings) (judge.Judgement, error) {
 	base, err := j.base()
 	if err != nil {
@@ -66,8 +65,8 @@ func (j *Judge) Tree(ctx context.Context, tree objects.ID, t Terms, beside Surro
 	return j.judge(ctx, tree, changes, t, beside, j.memory.Beside())
 }
 
-// Neighbours judges trees that have most of their changes in common, at the cost of what differs: it gives the judgement
-// of each, and how many paths it changes.
+// Neighbours checks trees that have most of their changes in common, at the cost of what differs. It returns the result for each, and how
+// many paths it changes.
 func (j *Judge) Neighbours(t Terms) func(context.Context, objects.ID) (judge.Judgement, int, error) {
 	memory := j.memory.Beside()
 	return func(ctx context.Context, tree objects.ID) (judge.Judgement, int, error) {
@@ -84,7 +83,7 @@ func (j *Judge) Neighbours(t Terms) func(context.Context, objects.ID) (judge.Jud
 	}
 }
 
-// Known is how many changes of the last snapshot had been judged before, and how many had not.
+// Known returns how many changes of the last snapshot earlier checks had covered, and how many they had not.
 func (j *Judge) Known() (known, fresh int64) { return j.memory.Last() }
 
 func (j *Judge) judge(ctx context.Context, tree objects.ID, changes []judge.Change, t Terms, beside Surroundings, memory *judge.Cache) (judge.Judgement, error) {

@@ -12,5 +12,5 @@ func (e *CredentialsError) Error() string { return e.message }
 // HostError: the Secret that the Feature names may not be sent to the repository's host.
 type HostError struct{ message string }
 
-// Error says which host was asked for, and which are listed where.
+// Error names the Secret, the refused host and the allowed hosts.
 func (e *HostError) Error() string { return e.message }

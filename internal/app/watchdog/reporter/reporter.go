@@ -75,7 +75,7 @@ func (r *Reporter) Answer(a protocol.RequestReport) error {
 	return r.journal.Note(journal.Record{Request: &a})
 }
 
-// Failed reports a checkpoint that could not be captured or judged.
+// Failed reports a checkpoint that the watchdog could not capture or check.
 func (r *Reporter) Failed(f protocol.CheckpointFailure) error {
 	return r.report(protocol.Report{Failed: &f})
 }
@@ -102,7 +102,7 @@ func (r *Reporter) Status(ctx context.Context, s protocol.StatusReport) {
 	r.Log.InfoContext(ctx, "Status", attributes...)
 }
 
-// Conclude journals and reports the last word of the attempt. It may be repeated after a crash.
+// Conclude journals and sends the final report of the attempt. A restarted watchdog may repeat it.
 func (r *Reporter) Conclude(ctx context.Context, f protocol.FinalReport) error {
 	if !r.journal.State().Finished {
 		if err := r.journal.Note(journal.Record{Final: &f}); err != nil {

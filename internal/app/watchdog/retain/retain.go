@@ -27,8 +27,8 @@ type Options struct {
 	Repository *git.Repository
 	// Workspace that checkpoints are taken of; it need not be open.
 	Workspace *checkpoint.Workspace
-	// MaxPacks of the repository: beyond it, packs are put together. PruneAbove so many bytes that checkpoints have added, Prune
-	// drops what no ref reaches.
+	// MaxPacks of the repository: beyond it, the service puts packs together. PruneAbove is the number of bytes that checkpoints may add
+	// before Prune drops what no ref reaches.
 	MaxPacks   int
 	PruneAbove int64
 	Log        *slog.Logger
@@ -74,7 +74,7 @@ func (s *Service) Tidy(ctx context.Context) {
 	})
 }
 
-// Prune drops what no ref reaches, once that could be much. A failure is no reason not to work.
+// Prune drops what no ref reaches, once that could be much. The watchdog continues after a failure.
 func (s *Service) Prune(ctx context.Context) error {
 	added, err := s.Repository.Packs().Added()
 	wanted := err == nil && added >= s.PruneAbove && s.Workspace.Engine() == nil

@@ -17,8 +17,8 @@ import (
 const tidyPause = 5 * time.Millisecond
 
 // Shed drops the content of the oldest checkpoints once what was never promoted takes more than the policy's budget. It is
-// called between two acts, when nothing else writes to the repository. A failure is no reason not to work: the next
-// checkpoint tries again, and a full volume tells by itself.
+// called between two acts, when nothing else writes to the repository. The watchdog continues after a failure: the next checkpoint tries
+// again, and a full volume causes an error of its own.
 func (s *Service) Shed(ctx context.Context, o protocol.Orders) error {
 	budget := o.Policy.UnpromotedBytes
 	added, err := s.Repository.Packs().Added()

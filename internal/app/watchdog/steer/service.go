@@ -34,7 +34,7 @@ type Cache interface {
 
 // Directives are what people tell the agent while it works.
 type Directives interface {
-	// Given are those that are given now, and how far each is.
+	// Given are the current directives with their states.
 	Given() directives.List
 	// Learn what became known of some.
 	Learn(directives.News)
@@ -52,7 +52,7 @@ type Options struct {
 	Reach steering.Reach
 	// Directives of people; nil where there are none.
 	Directives Directives
-	// Told hears what the agent was told of its work; nil where nobody wants to know.
+	// Told is called with each notice about its work that the agent gets; it may be nil.
 	Told func(text string)
 	// Acknowledged keeps what the agent has acknowledged; never nil.
 	Acknowledged func(protocol.Acknowledgment) error
@@ -261,7 +261,7 @@ func (s *Service) Captured(tree, verdict string) {
 	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Captured(f, tree, verdict) })
 }
 
-// Idle says whether the agent has nothing to do: it waits for a person, is frozen, or has ended.
+// Idle says whether the agent has nothing to do: it waits for a user, is frozen, or has ended.
 func (s *Service) Idle(idle bool) {
 	look(s, func(*session.State) bool { s.idle = idle; return true })
 }
@@ -281,7 +281,7 @@ func (s *Service) Anew() {
 	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Anew(f) })
 }
 
-// Words are what is to be told beside the result of a tool; "" for nothing. They are given once.
+// Words returns the text to add to the result of a tool; "" for none. It returns each text once.
 func (s *Service) Words() (words string) {
 	s.with(func(state *session.State, f session.Facts) (e session.Effects) {
 		words, e = state.Words(f)
@@ -309,13 +309,13 @@ func (s *Service) Unspoken() <-chan struct{} {
 	return s.unspoken
 }
 
-// Told says that the agent was told of something that is wrong with it and not over.
+// Told says that the agent has received a message about an anomaly that is not over.
 func (s *Service) Told() bool { return look(s, (*session.State).Told) }
 
 // Talks says whether the agent has called a model since it was started.
 func (s *Service) Talks() bool { return look(s, (*session.State).Talks) }
 
-// Silent are the broken rules that the agent was asked about twice without an answer, each in words.
+// Silent describes the broken rules about which the watchdog asked the agent twice without an answer.
 func (s *Service) Silent() []string { return look(s, (*session.State).Silent) }
 
 // Checked is a checkpoint of an agent that takes lines. It gives what the agent is to be asked once more.
@@ -346,7 +346,7 @@ func (s *Service) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Conversation as it is reported; nil before there is one, and while nothing is wrong with an agent that asks no model.
+// Conversation as it is reported; nil before there is one, and for an agent that calls no model as long as it has no findings.
 func (s *Service) Conversation() (c *protocol.Conversation) {
 	return look(s, func(state *session.State) *protocol.Conversation { return state.Conversation(s.facts()) })
 }

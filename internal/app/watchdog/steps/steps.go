@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
-// Probe is asked after each step that a crash may follow; an error ends the process there and then. Nil never does.
+// Probe is called after each step that a crash may follow; its error ends the process at once. A nil Probe never does.
 type Probe func(step string) error
 
 // After asks the probe.

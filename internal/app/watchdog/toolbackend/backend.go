@@ -49,8 +49,8 @@ type view struct {
 	tasks  []protocol.TaskStatus
 }
 
-// New backend, and the queue behind it, which is for the loop alone. Tree is what the workspace holds now, and answered is told which answer the
-// agent got.
+// New makes a backend, and the queue behind it, which only the loop may use. tree returns the tree of the workspace now, and answered is
+// called with each answer that the agent gets.
 func New(j Journal, tree func() (*objects.Tree, error), answered func(question string)) (*Backend, *Queue) {
 	b := &Backend{journal: j, trees: tree, answered: answered, calls: make(chan Call), closed: make(chan struct{})}
 	b.view.Store(&view{})
@@ -60,8 +60,7 @@ func New(j Journal, tree func() (*objects.Tree, error), answered func(question s
 // Calls are the events for the loop, which hands each to the queue.
 func (b *Backend) Calls() <-chan Call { return b.calls }
 
-// Close ends every call that has no answer, and those that follow: the loop is over, and what becomes of the task is the
-// next watchdog's to say.
+// Close ends every call that has no answer, and every later call: the loop is over, and the next watchdog decides about the task.
 func (b *Backend) Close() { b.once.Do(func() { close(b.closed) }) }
 
 // Call is something that the agent asks for; one of the fields is set.

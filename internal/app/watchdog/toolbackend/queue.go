@@ -48,7 +48,7 @@ func (q *Queue) Handle(c Call) {
 	}
 }
 
-// See is told how things stand, and gives what the agent has asked for.
+// See takes the state of the run, and returns what the agent has asked for.
 func (q *Queue) See(s supervise.State, o protocol.Orders) supervise.Tools {
 	q.open, q.task, q.orders = s.TakesPatches(), s.AtWork(), o
 	q.backend.view.Store(&view{orders: o, task: q.task, tasks: s.Status("").Tasks})
@@ -76,7 +76,7 @@ func (q *Queue) See(s supervise.State, o protocol.Orders) supervise.Tools {
 	return t
 }
 
-// Take gives the patch that waits longest, to be judged; nil where its caller has gone. It is answered with Finish.
+// Take returns the patch that has waited longest, for a check; nil if its caller has gone. Finish answers it.
 func (q *Queue) Take() *PatchCall {
 	for len(q.patches) > 0 && q.taken == nil {
 		call := q.patches[0]
