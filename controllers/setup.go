@@ -19,7 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 )
 
-// Options are what the controllers need beside the manager; all are required.
+// Options are what the controllers need in addition to the manager; all are required.
 type Options struct {
 	// SystemNamespace that Tidewaiter runs in.
 	SystemNamespace string

@@ -58,7 +58,7 @@ func (o *Outages) Start(ctx context.Context) error {
 	}
 }
 
-// Sync looks once. An outage goes on until the backend answers: a gateway that begins anew in the middle of one makes no other of it.
+// Sync looks once. An outage continues until the backend answers: a gateway that restarts in the middle of one does not begin another.
 func (o *Outages) Sync(ctx context.Context) error {
 	now := o.Clock.Now()
 	fleet, err := resolver{client: o.Client, systemNamespace: o.SystemNamespace}.fleet(ctx, now)

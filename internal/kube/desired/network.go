@@ -26,7 +26,7 @@ const (
 	labelNamespaceName = "kubernetes.io/metadata.name"
 )
 
-// NetworkPolicy lets a Feature's pods talk to intake and gateway and to nothing else, and nobody talk to them.
+// NetworkPolicy lets a Feature's pods connect only to intake and gateway, and lets nobody connect to them.
 func NetworkPolicy(f *v1alpha1.Feature, systemNamespace string) *networkingv1ac.NetworkPolicyApplyConfiguration {
 	return networkingv1ac.NetworkPolicy(naming.NetworkPolicy(f.Name), f.Namespace).
 		WithLabels(map[string]string{v1alpha1.LabelFeature: f.Name}).

@@ -33,8 +33,8 @@ const (
 	subjectLimit = 72
 )
 
-// Orders is everything that the watchdog of a Feature's current attempt must know and do. Being a function of the
-// Feature, its policy, its prompt and the locks that it holds alone, any replica gives the same orders at any time.
+// Orders is everything that the watchdog of a Feature's current attempt must know and do. It is a function only of the Feature, its policy,
+// its prompt and its locks, so any replica gives the same orders at any time.
 func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, locks []string) protocol.Orders {
 	o := protocol.Orders{
 		Version:    protocol.OrdersVersion,
@@ -169,7 +169,7 @@ func agent(f *v1alpha1.Feature) protocol.Agent {
 	return a
 }
 
-// Tasks of a Feature in order; without milestones the prompt is the one task.
+// Tasks of a Feature in the sequence in which they run; without milestones the prompt is the only task.
 func Tasks(f *v1alpha1.Feature) []protocol.Task {
 	var tasks []protocol.Task
 	if f.Spec.Plan != nil {
@@ -197,7 +197,7 @@ func Plan(f *v1alpha1.Feature) protocol.Plan {
 	return p
 }
 
-// Bounds are what the agent of a Feature is told of where it may write, once it has the locks that its plan names.
+// Bounds are the text that tells the agent of a Feature where it may write, once the Feature has the locks that its plan names.
 func Bounds(f *v1alpha1.Feature, effective policy.Effective) string {
 	var locks []string
 	if f.Spec.Plan != nil {

@@ -21,7 +21,7 @@ const conflictPause = time.Second
 // Step reads or writes other objects, or decides. It never writes the status, logs and returns, sleeps, or reads the clock.
 type Step[S any] func(context.Context, S) error
 
-// Run takes the steps in order and stops at the first that ends with an error.
+// Run takes the steps one after the other and stops at the first that ends with an error.
 func Run[S any](ctx context.Context, scope S, steps ...Step[S]) error {
 	for _, step := range steps {
 		if err := step(ctx, scope); err != nil {

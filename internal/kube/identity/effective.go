@@ -19,8 +19,8 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
-// Effective is the policy that a Feature is held to now: the one merge of the policies of its project and of the
-// system's namespace, so that intake and gateway cannot hold it to different ones.
+// Effective is the policy in effect for a Feature now: the merge of the policies of its project and of the system's namespace. Intake and
+// gateway both use it, so that they apply the same policy.
 func Effective(ctx context.Context, reader client.Reader, f *v1alpha1.Feature, systemNamespace string) (policy.Effective, error) {
 	effective, _, err := EffectiveAt(ctx, reader, f, systemNamespace)
 	return effective, err

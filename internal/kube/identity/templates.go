@@ -24,8 +24,8 @@ type Outputs struct {
 	Global, Project []string
 }
 
-// Templates are those that apply to the Features of a namespace now, by what is in force of each: what comes before what agents
-// send, and what final answers are checked by and formatted with.
+// Templates are the templates in force for the Features of a namespace now: the texts before what agents send, and the rules and formats of
+// final answers.
 func Templates(ctx context.Context, reader client.Reader, namespace, systemNamespace string) (compose.Layers, Outputs, error) {
 	var l compose.Layers
 	var r Outputs

@@ -42,7 +42,7 @@ const (
 	errandEvery = 2 * time.Second
 )
 
-// Errors of Ask, beside those of the API server. Their texts are for the one who asks.
+// Errors of Ask, in addition to the API server's. Their texts are for the caller.
 var (
 	// ErrBusy: another inquiry about the same Feature is open.
 	ErrBusy = errors.New("the answer to another inquiry about this Feature is under way: try again in a moment")

@@ -30,7 +30,7 @@ var errElsewhere = errors.New("no one waits for this answer at this replica: try
 // Answer to an inquiry, while it is being received.
 type Answer struct {
 	Head protocol.AnswerHead
-	// Body is what was asked for. It fails when the answer breaks off, and ends early when Reason says so.
+	// Body is the content. Reading it fails if the answer breaks off, and ends early if Reason says so.
 	Body io.Reader
 	// Reason says, after the end of the body, why it is not complete; empty when it is.
 	Reason func() string

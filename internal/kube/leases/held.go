@@ -16,9 +16,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 )
 
-// Held are the contracts of which a Feature's status names the lock, and whose Lease, which is in the namespace, confirms it
-// now: an agent may change what no other may. A cache that does not confirm it may be late, so that the API server is
-// asked then.
+// Held are the contracts whose lock a Feature's status names, and whose Lease in the namespace confirms that now: only the agent of this
+// Feature may change their paths. A cache that does not confirm it may be late, so Held then asks the API server.
 func Held(ctx context.Context, cached, live client.Reader, namespace string, f *v1alpha1.Feature, now time.Time) ([]string, error) {
 	var held []string
 	for _, contract := range f.Status.Locks {

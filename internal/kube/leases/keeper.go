@@ -68,7 +68,7 @@ func Holder(f *v1alpha1.Feature) locks.Holder {
 	return locks.Holder{Namespace: f.Namespace, Name: f.Name, UID: string(f.UID)}
 }
 
-// Look finds out how the locks of a Feature are. A Feature that has nothing to do with locks costs no call.
+// Look reads the state of a Feature's locks. A Feature without locks costs no call.
 func (k *Keeper) Look(ctx context.Context, from client.Reader, f *v1alpha1.Feature, now time.Time) (Survey, error) {
 	s := Survey{Held: map[string]*coordinationv1.Lease{}, seen: map[string]*coordinationv1.Lease{}}
 	contracts := Contracts(f)

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics declares all Prometheus metrics that are Tidewaiter's own, and turns what watchdogs report into those of the manager: no
-// agent's pod is ever scraped. Labels are bounded: a namespace at most, never a Feature.
+// Package metrics declares all Prometheus metrics of Tidewaiter, and turns reports of watchdogs into metrics of the manager: Prometheus
+// never scrapes an agent's pod. Labels are bounded: a namespace at most, never a Feature.
 package metrics
 
 import (

@@ -17,7 +17,7 @@ import (
 // countWithin bounds the counting of Features: they are in a cache.
 const countWithin = 5 * time.Second
 
-// Features counts Features when it is asked. It is a prometheus.Collector.
+// Features counts Features at each scrape. It is a prometheus.Collector.
 type Features struct {
 	// Reader of a cache: what it gives is not changed and not copied.
 	Reader client.Reader

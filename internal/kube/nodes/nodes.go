@@ -27,8 +27,8 @@ import (
 // Setting says who decides whether pods get user namespaces.
 type Setting string
 
-// Settings. Auto goes by what nodes report. They do not report whether the file system of a volume can be mounted with mapped users, so that
-// people may know better.
+// Settings. Auto goes by what nodes report. They do not report whether the file system of a volume can be mounted with mapped users, so
+// that users may know better.
 const (
 	Auto   Setting = "auto"
 	Always Setting = "true"
@@ -38,9 +38,9 @@ const (
 // Settings are all of them.
 func Settings() []Setting { return []Setting{Auto, Always, Never} }
 
-// UserNamespaces decides whether a pod gets a user namespace of its own: where every node that may run it reports that its container runtime
-// can do that. Where no such node is there yet, it does: what comes later is rather an agent that does not start than one that is less isolated
-// than people think. runtimeClass is the pod's, or empty.
+// UserNamespaces decides whether a pod gets a user namespace of its own: it does if every node that may run it reports that its container
+// runtime can do that. It also does if there is no such node yet: an agent that later does not start is better than one that is less
+// isolated than users think. runtimeClass is the pod's, or empty.
 func UserNamespaces(ctx context.Context, reader client.Reader, setting Setting, pod policy.Pod, runtimeClass string) (bool, error) {
 	if setting != Auto {
 		return setting == Always, nil

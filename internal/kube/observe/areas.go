@@ -16,8 +16,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
-// Areas compares the plan of a Feature with those of others on its repository: with who is at work, or has begun to as far as
-// is known here, and, where the Feature would wait, with who waits and comes first.
+// Areas compares the plan of a Feature with the plans of others on its repository: with Features at work, or known to begin, and, if this
+// Feature would wait, with waiting ones that come first.
 func Areas(f *v1alpha1.Feature, others []v1alpha1.Feature, begun func(*v1alpha1.Feature) bool, wait bool) lifecycle.Areas {
 	repository, plan := locks.Repository(f.Spec.Repository.URL), judge.Compare(features.Plan(f))
 	type found struct {
@@ -57,7 +57,7 @@ func Areas(f *v1alpha1.Feature, others []v1alpha1.Feature, begun func(*v1alpha1.
 	return areas
 }
 
-// AtWork reports whether a Feature works on its repository, will go on by itself, or has work that is on its way out.
+// AtWork reports whether a Feature works on its repository, will continue by itself, or is about to deliver work.
 func AtWork(f *v1alpha1.Feature) bool {
 	if f.Status.Job != nil && f.Status.Job.EndTime == nil {
 		return true

@@ -21,7 +21,7 @@ func DeliveredTo(f *v1alpha1.Feature) string {
 	return locks.Repository(f.Spec.Repository.URL)
 }
 
-// Deliveries of other Features of the project that concern one at work, those that are known already included. It is never nil.
+// Deliveries of other Features of the project that concern a working one, including the ones already known. It is never nil.
 func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, others []v1alpha1.Feature, effective policy.Effective) []deliveries.Notice {
 	work, repository := deliveries.Work{Plan: features.Plan(f)}, locks.Repository(f.Spec.Repository.URL)
 	if f.Status.StartTime != nil {

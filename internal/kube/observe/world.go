@@ -184,8 +184,9 @@ func stableNames(message string) string {
 	return "The pod" + rest
 }
 
-// Capacity counts the agents that run for other Features, and the Features that wait and come before f: in its project those of higher priority, then
-// older, then first by name, and of all projects see Turns. Admitted ones run, too. Features and Jobs of other projects are needed where total is not 0.
+// Capacity counts the agents that run for other Features, and the Features that wait and come before f: in its project Features of higher
+// priority, then older ones, then the first by name; for all projects see Turns. Admitted ones count as running. Capacity needs Features
+// and Jobs of other projects if total is not 0.
 func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.Job, admitted func(*v1alpha1.Feature) bool, limit, total int) lifecycle.Capacity {
 	c := lifecycle.Capacity{Limit: limit, Total: total}
 	running := map[types.UID]bool{}

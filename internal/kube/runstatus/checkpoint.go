@@ -36,8 +36,8 @@ const (
 	reasonNothingChanged = protocol.ReasonNothingChanged
 )
 
-// Checkpoint is the object that records a report. It is a function of the two alone: who reports twice, to whichever
-// replica, records the same object.
+// Checkpoint is the object that records a report. It is a function only of its arguments: a report that comes twice, to any replica, makes
+// the same object.
 func Checkpoint(f *v1alpha1.Feature, r protocol.Report) *v1alpha1.Checkpoint {
 	return &v1alpha1.Checkpoint{
 		ObjectMeta: metav1.ObjectMeta{

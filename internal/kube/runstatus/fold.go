@@ -28,10 +28,10 @@ const (
 	maxName = 128
 )
 
-// Fold gives the run of a Feature that is at an attempt after reports, in order. (epoch, sequence) of the run is the
-// high-water mark: what is not above it was folded already. A checkpoint counts once by its own number, whatever report
-// brings it. Of an earlier attempt, which ended before it could report, only checkpoints and results of requests count:
-// its status is history. It does not change what it is given.
+// Fold returns the run of a Feature at an attempt after the given reports, sorted by number. (epoch, sequence) of the run is the high-water
+// mark: Fold skips reports that are not above it. A checkpoint counts once by its own number, whatever report brings it. From an earlier
+// attempt, which ended before it could report, only checkpoints and results of requests count: its status is history. Fold does not change
+// its arguments.
 func Fold(run v1alpha1.RunStatus, feature string, attempt int64, reports []protocol.Report) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
 	for _, r := range reports {
@@ -53,8 +53,8 @@ func fold(run v1alpha1.RunStatus, feature string, attempt int64, r protocol.Repo
 	return run
 }
 
-// Fresh gives those reports that were not folded before, for what else counts each of them once. Of an earlier attempt
-// they are checkpoints alone.
+// Fresh returns the reports that Fold has not seen before, for other counters that count each of them once. From an earlier attempt it
+// returns only checkpoints.
 func Fresh(run v1alpha1.RunStatus, attempt int64, reports []protocol.Report) []protocol.Report {
 	next := *run.DeepCopy()
 	var fresh []protocol.Report
@@ -214,7 +214,8 @@ func Connect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time)
 	return next
 }
 
-// Disconnect notes that the connection broke, unless another replica or attempt has one by now. After the last word of an attempt nobody waits for its watchdog.
+// Disconnect records that the connection broke, unless another replica or attempt has one by now. After the final report of an attempt
+// nobody waits for its watchdog.
 func Disconnect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
 	if next.Epoch != epoch || next.Final != nil && next.Final.Epoch == epoch || next.Replica != replica || next.Connected == nil || !*next.Connected {

@@ -29,9 +29,9 @@ const httpsPort = 443
 // it does not go away by trying again.
 var ErrUnusable = errors.New("policy cannot be used")
 
-// Effective is the policy that a Feature is held to. policies are those of the Feature's namespace and of the system
-// namespace, in any order; it fails when one that applies cannot be used: an unreadable rule guards nothing. The policies that suspend the
-// Feature are known then too: an emergency stop waits for no rule to be mended.
+// Effective is the policy in effect for a Feature. policies are the policies of the Feature's namespace and of the system namespace, in any
+// sequence. It fails if one that applies is unusable: an unreadable rule guards nothing. The result then still names the policies that
+// suspend the Feature: an emergency stop works even if a rule is broken.
 func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Place) (policy.Effective, error) {
 	sources, err := applying(f, policies, at)
 	if err != nil {

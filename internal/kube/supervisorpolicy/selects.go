@@ -15,7 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 )
 
-// Place is what decides, beside a Feature itself, which policies apply to it.
+// Place is what decides, together with a Feature itself, which policies apply to it.
 type Place struct {
 	// SystemNamespace is the namespace whose policies are global.
 	SystemNamespace string

@@ -36,8 +36,8 @@ const (
 	trustWorkers = 1
 )
 
-// FrontProxy knows kube-apiserver by its front-proxy certificate, and takes its word for who asks. What it trusts is read
-// from kube-system and followed, so that a rotated CA counts at once. It is a Runnable.
+// FrontProxy authenticates kube-apiserver by its front-proxy certificate, and accepts its statement of who the caller is. It reads the
+// trusted CA from kube-system and watches it, so that a rotated CA counts at once. It is a Runnable.
 type FrontProxy struct {
 	authenticator.Request
 	ca      *dynamiccertificates.ConfigMapCAController
@@ -72,7 +72,7 @@ func (f *FrontProxy) Start(ctx context.Context) error {
 	return nil
 }
 
-// NewAuthorizer asks the API server whether somebody may do something.
+// NewAuthorizer asks the API server whether a user has a permission.
 func NewAuthorizer(clients kubernetes.Interface) (authorizer.Authorizer, error) {
 	a, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: clients.AuthorizationV1(), AllowCacheTTL: reviewTTL, DenyCacheTTL: reviewTTL,

@@ -36,8 +36,8 @@ const (
 // ErrNotRecorded says that the ledger does not have it.
 var ErrNotRecorded = errors.New("the ledger does not have it")
 
-// Ledger has what was said to models, what checkpoints have changed, and what was done about agents in trouble. Queries are those of
-// protocol.TurnsPath, CheckpointPath, EventsPath and SteeringListPath.
+// Ledger has the model calls, the changes of checkpoints, and the steering of agents in trouble. Queries are as for protocol.TurnsPath,
+// CheckpointPath, EventsPath and SteeringListPath.
 type Ledger interface {
 	Turns(ctx context.Context, query url.Values) ([]protocol.Turn, error)
 	Changes(ctx context.Context, query url.Values) (protocol.Changes, error)
