@@ -60,7 +60,7 @@ func (c *Cluster) Feature(ctx context.Context, project, name string) (*v1alpha1.
 	return &f, err
 }
 
-// Checkpoints of a Feature in order.
+// Checkpoints of a Feature, oldest first.
 func (c *Cluster) Checkpoints(ctx context.Context, project, feature string) ([]v1alpha1.Checkpoint, error) {
 	var list v1alpha1.CheckpointList
 	err := c.List(ctx, &list, client.InNamespace(project), client.MatchingLabels{v1alpha1.LabelFeature: feature})

@@ -44,7 +44,7 @@ type Provider struct {
 	Backend string
 	// Key that it takes; nobody but the gateway has it.
 	Key string
-	// URL that it is asked at, and the certificate of its CA in PEM.
+	// URL of the provider, and the certificate of its CA in PEM.
 	URL, CA string
 }
 
@@ -61,10 +61,10 @@ type Asked struct {
 // Dialects that the provider speaks.
 var Dialects = []string{"anthropic", "openai-responses", "openai-chat", "gemini"}
 
-// Speaking is the name of a backend that is asked in one dialect alone.
+// Speaking is the name of a backend that speaks only one dialect.
 func (p *Provider) Speaking(dialect string) string { return p.Backend + "-" + dialect }
 
-// StartProvider runs a provider in a project and makes it the gateway's backend, in all of its dialects, and in each alone.
+// StartProvider runs a provider in a project and makes it the gateway's backend: one backend with all of its dialects, and one for each dialect.
 func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provider, error) {
 	p, err := c.RunProvider(ctx, namespace)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addresses gives tests addresses that stay theirs while nothing listens there, such as those of a server that is
-// killed and started again. A port that was free a moment ago does not: the kernel gives it to the next listener or
-// outgoing connection, of any process.
+// Package addresses gives tests addresses that stay theirs while nothing listens there, such as the address of a server that a test kills
+// and starts again. A port that was free a moment ago does not: the kernel gives it to the next listener or outgoing connection, of any
+// process.
 package addresses
 
 import (

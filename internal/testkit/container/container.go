@@ -75,7 +75,7 @@ func Enter() error {
 	)
 }
 
-// Command starts the test binary anew in namespaces of a new container. It has to call Enter.
+// Command starts the test binary again in the namespaces of a new container. It has to call Enter.
 func Command(ctx context.Context, t testing.TB, arguments ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, copyOfSelf(t), arguments...)

@@ -35,7 +35,7 @@ func Outside(t testing.TB, first int) View {
 func namespaceOf(pid string) string { return filepath.Join("/proc", pid, "ns", "pid") }
 
 // Moving names the processes of the container with a thread that is neither stopped nor dead, by their state in proc_pid_stat(5). A parent that waits in the
-// kernel for its vfork child cannot be stopped before that goes on: it counts as stopped when a stop waits for it.
+// kernel for its vfork child cannot be stopped before the child continues: it counts as stopped when a stop waits for it.
 func (v View) Moving(t testing.TB) []string {
 	t.Helper()
 	ours, err1 := v.namespace.Stat()

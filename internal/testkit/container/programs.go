@@ -38,8 +38,8 @@ func Herd(path string, n int) []string {
 	return []string{programEnv + "=herd", countersEnv + "=" + path, countEnv + "=" + strconv.Itoa(n)}
 }
 
-// Storm is the environment of a program with n chains of processes: each counts a little, forks and ends, and the child goes
-// on. Stopping one process after the other never catches it.
+// Storm is the environment of a program with n chains of processes: each counts a little, forks and ends, and the child continues. Stopping
+// one process after the other never catches it.
 func Storm(path string, n int) []string {
 	return []string{programEnv + "=storm", countersEnv + "=" + path, countEnv + "=" + strconv.Itoa(n)}
 }

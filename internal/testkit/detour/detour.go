@@ -36,7 +36,7 @@ type Request struct {
 	Member string
 	// TakenOut is what the ledger says was taken out, and Gone a text that the provider does not get then.
 	TakenOut, Gone string
-	// Header and Value that the request has beside the usual ones, and that the provider does not get; empty for none.
+	// Header and Value are an additional header of the request that the provider does not get; empty for none.
 	Header, Value string
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine is a watchdog without the rest of the world, for benchmarks: it follows a workspace, captures and judges it.
+// Package engine is a watchdog without the rest of the world, for benchmarks: it follows a workspace, captures and checks it.
 package engine
 
 import (
@@ -40,7 +40,7 @@ type Sight struct {
 }
 
 // Main follows the workspace of a place, whose trusted repository has the base, and answers each line of in: "look", or "capture"
-// first, or "judge" what was captured. An answer is a Sight as JSON.
+// first, or "judge" to check the capture. An answer is a Sight as JSON.
 func Main(ctx context.Context, dir, base string, in io.Reader, out io.Writer) error {
 	watchdog.LimitMemory()
 	return serve(ctx, dir, base, in, out)
@@ -161,7 +161,7 @@ func judgeSnapshot(ctx context.Context, repo *git.Repository, e *workspace.Engin
 	return errors.Join(err, failed)
 }
 
-// Lookup gives the judge the names in a tree.
+// Lookup reads the names in a tree for core/judge.
 func Lookup(tree *objects.Tree) judge.Lookup {
 	return func(dirs []string) map[string][]string {
 		listed := make(map[string][]string, len(dirs))

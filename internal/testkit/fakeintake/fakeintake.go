@@ -131,14 +131,14 @@ func (i *Intake) LoseAnswers(lose bool) {
 	i.silent = lose
 }
 
-// Reports that were applied, in order.
+// Reports that were applied, oldest first.
 func (i *Intake) Reports() []protocol.Report {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.reports)
 }
 
-// Checkpoints that were applied, in order.
+// Checkpoints that were applied, oldest first.
 func (i *Intake) Checkpoints() []protocol.CheckpointReport {
 	var out []protocol.CheckpointReport
 	for _, r := range i.Reports() {
@@ -149,7 +149,7 @@ func (i *Intake) Checkpoints() []protocol.CheckpointReport {
 	return out
 }
 
-// Failures of checkpoints that were reported, in order.
+// Failures of checkpoints that were reported, oldest first.
 func (i *Intake) Failures() []protocol.CheckpointFailure {
 	var out []protocol.CheckpointFailure
 	for _, r := range i.Reports() {
@@ -188,7 +188,7 @@ func (i *Intake) Polls() int {
 	return i.polls
 }
 
-// Repeated names what was told again in another report: each is a mistake of the sender.
+// Repeated names what came again in another report: each is a mistake of the sender.
 func (i *Intake) Repeated() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

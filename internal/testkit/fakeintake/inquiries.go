@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Inquire puts an inquiry beside the orders, until the next one.
+// Inquire sends an inquiry with the orders, until the next one.
 func (i *Intake) Inquire(q protocol.Inquiry) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -24,7 +24,7 @@ func (i *Intake) Inquire(q protocol.Inquiry) {
 	i.changed = make(chan struct{})
 }
 
-// Elsewhere lets so many answers come to a replica that does not wait for them.
+// Elsewhere lets the given number of answers come to a replica that does not wait for them.
 func (i *Intake) Elsewhere(times int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

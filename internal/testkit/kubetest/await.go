@@ -84,7 +84,7 @@ func firstRight(role *rbacv1.ClusterRole, namespace string) (authorizationv1.Res
 	return authorizationv1.ResourceAttributes{}, false
 }
 
-// Allowed asks the API server whether somebody may do something.
+// Allowed asks the API server whether a user has a permission.
 func Allowed(t testing.TB, who client.Client, what authorizationv1.ResourceAttributes) bool {
 	t.Helper()
 	ok, err := allowed(t.Context(), who, what)

@@ -1,9 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubetest gives tests a real API server on which dist/install.yaml is installed: CRDs, roles and admission
-// policies are those that are shipped. There is no kubelet and no controller manager: what they would do, a test does
-// in their name (see Env.As).
+// Package kubetest gives tests a real API server on which dist/install.yaml is installed: CRDs, roles and admission policies are the
+// shipped ones. There is no kubelet and no controller manager: what they would do, a test does in their name (see Env.As).
 package kubetest
 
 import (

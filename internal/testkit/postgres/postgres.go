@@ -56,7 +56,7 @@ func Open(t testing.TB, url string) *sql.DB {
 	return db
 }
 
-// Server is one of a test alone.
+// Server is a server for only one test.
 type Server struct {
 	// URL of its database.
 	URL string

@@ -52,8 +52,7 @@ type Program struct {
 	ended bool
 }
 
-// Start runs the program with arguments and additional environment; it is ended with the test, and its log is shown
-// when the test has failed.
+// Start runs the program with arguments and additional environment; it ends with the test, and a failed test shows its log.
 func Start(t testing.TB, environment []string, args ...string) *Program {
 	t.Helper()
 	return run(t, environment, nil, args)
@@ -89,7 +88,7 @@ func run(t testing.TB, environment, by, args []string) *Program {
 	return p
 }
 
-// End asks the process to end, as a kubelet does, and wants it to do so in order and in time.
+// End asks the process to end, as a kubelet does, and fails the test unless it ends cleanly and in time.
 func (p *Program) End(t testing.TB) {
 	t.Helper()
 	if p.ended {

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Manner is something that real providers do and that a client may not expect. A turn that names none has those that a hash of its conversation
-// chooses, so that ordinary tests meet them, and the same ones each time.
+// Manner is something that real providers do and that a client may not expect. A turn that names none has the manners that a hash of its
+// conversation chooses, so that ordinary tests meet them, and the same ones each time.
 type Manner string
 
 const (
@@ -26,7 +26,7 @@ const (
 	Hides Manner = "hides"
 	// Redacts it: the block is a redacted_thinking.
 	Redacts Manner = "redacts"
-	// Twice calls the shell a second time beside the call of the turn, where the request allows parallel calls.
+	// Twice calls the shell a second time in addition to the call of the turn, if the request allows parallel calls.
 	Twice Manner = "twice"
 	// Unknown sends events, chunks and blocks of types that are not in any documentation.
 	Unknown Manner = "unknown"

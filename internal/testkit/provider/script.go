@@ -20,7 +20,7 @@ import (
 // a line ```; so a Feature's prompt brings its own. After the last turn the model says that it is done.
 type Script struct {
 	Turns []Turn `json:"turns"`
-	// Plain turns have no manners but those that they name.
+	// Plain turns have only the manners that they name.
 	Plain bool `json:"plain,omitempty"`
 }
 
@@ -32,7 +32,7 @@ type Turn struct {
 	Thinking string `json:"thinking,omitempty"`
 	// Run calls the agent's shell with a command, whatever that tool is called.
 	Run string `json:"run,omitempty"`
-	// Yield is how long Codex waits for that command before it goes on without; 10 seconds where it is 0.
+	// Yield is how long Codex waits for that command before it continues without it; 0 means 10 seconds.
 	Yield Duration `json:"yield,omitempty"`
 	// Tool calls a tool by its name; the name that it is offered by may have that of its server before it.
 	Tool *Call `json:"tool,omitempty"`
@@ -71,8 +71,8 @@ type Cache struct {
 // Cut is where a stream breaks off.
 type Cut string
 
-// Places in the third event: before it, in the middle of it, and in the middle of a character. End is the same as before it, but the connection
-// ends in order.
+// Places in the third event: before it, in the middle of it, and in the middle of a character. End is the same as before it, but the
+// connection ends cleanly.
 const (
 	CutBefore    Cut = "before"
 	CutEvent     Cut = "event"

@@ -45,7 +45,7 @@ func New[K kind](epoch, sequence int64, what K) protocol.Report {
 	return r
 }
 
-// Taken is a checkpoint of this number; an invalid one breaks three rules, of which one is told.
+// Taken is a checkpoint of this number; an invalid one breaks three rules, and lists one of them.
 func Taken(sequence int64, verdict protocol.Verdict) protocol.CheckpointReport {
 	c := protocol.CheckpointReport{
 		Sequence: sequence, Previous: sequence - 1, Trigger: protocol.TriggerInterval, CapturedAt: Noon.Add(time.Duration(sequence) * time.Minute),

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Conn reads what the other side says and then its end, and keeps what it is told.
+// Conn reads what the other side says and then its end, and keeps what is written to it.
 type Conn struct {
 	// Closed is closed with the connection.
 	Closed chan struct{}
@@ -34,7 +34,7 @@ func New(says ...[]byte) *Conn {
 	return &Conn{Closed: make(chan struct{}), poked: make(chan struct{}, 1), says: bytes.NewReader(bytes.Join(says, nil))}
 }
 
-// Heard is what the other side was told.
+// Heard is what was written to the other side.
 func (c *Conn) Heard() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.heard.Write(b)
 }
 
-// CloseWrite is nothing that the other side could notice.
+// CloseWrite does nothing: the other side does not notice it.
 func (c *Conn) CloseWrite() error { return nil }
 
 // Close closes the connection.

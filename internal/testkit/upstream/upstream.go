@@ -35,9 +35,9 @@ func Start(t testing.TB, handler http.Handler) *Server {
 	return &Server{Server: s, listener: l}
 }
 
-// Forget the connections of this moment, as a NAT does that has kept an idle one for too long: nothing passes on them in
-// either direction any more, and neither side is told. New connections work. The machine's own TCP still acknowledges what
-// is sent, so that only a question which expects an answer of the server finds out.
+// Forget the connections of this moment, as a NAT does that has kept an idle one for too long: nothing passes on them in either direction
+// any more, and neither side learns about it. New connections work. The machine's own TCP still acknowledges what is sent, so that only a
+// question which expects an answer of the server finds out.
 func (s *Server) Forget() { s.listener.forget() }
 
 // Accepted is how many connections have been made.

@@ -64,7 +64,7 @@ func (b *Board) Speedup(name string, measured, baseline time.Duration, limit Bou
 	b.Add(name, Span(measured), Span(baseline), float64(baseline)/float64(measured), limit)
 }
 
-// Beside is a duration in milliseconds, with what the machine needs for the like beside it.
+// Beside is a duration in milliseconds next to the machine's own time for a comparable operation.
 func (b *Board) Beside(name string, measured, baseline time.Duration, limit Bound) {
 	b.Add(name, Span(measured), Span(baseline), float64(measured.Nanoseconds())/1e6, limit)
 }
