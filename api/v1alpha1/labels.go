@@ -15,21 +15,21 @@ const (
 	RunAgent = "agent"
 	// RunSeal marks a Job that works on the trusted volume without any agent.
 	RunSeal = "seal"
-	// RunView marks a Job that answers one inquiry about a Feature whose pods are gone. It is no attempt, and changes nothing.
+	// RunView marks a Job that answers one inquiry about a Feature whose pods are gone. It is not an attempt, and changes nothing.
 	RunView = "view"
 	// LabelInquiry marks the Lease that is open while an inquiry about a Feature is; the value is the Feature's uid.
 	LabelInquiry = "tidewaiter.dev/inquiry"
 	// AnnotationFeature is the Feature, as namespace/name, that an object of the system namespace is about.
 	AnnotationFeature = "tidewaiter.dev/feature"
-	// AnnotationInquiry is what is asked, as JSON.
+	// AnnotationInquiry is the inquiry, as JSON.
 	AnnotationInquiry = "tidewaiter.dev/inquiry"
 	// LabelMode is the execution mode that the pod of an agent run is made for: its mounts depend on it.
 	LabelMode = "tidewaiter.dev/mode"
-	// PolicyLabelPrefix begins the labels of Features that policies may select by. Admission lets only people who may write
-	// the SupervisorPolicies of a project set them.
+	// PolicyLabelPrefix begins the labels of Features that policies may select by. Admission lets only users with permission to write the
+	// SupervisorPolicies of the project set them.
 	PolicyLabelPrefix = "policy.tidewaiter.dev/"
-	// GlobalPolicyLabelPrefix begins those that global policies may select by. Admission lets only people who may write
-	// global policies set them.
+	// GlobalPolicyLabelPrefix begins the labels that global policies may select by. Admission lets only users with permission to write global
+	// policies set them.
 	GlobalPolicyLabelPrefix = PolicyLabelPrefix + "global."
 	// LabelVerdict is a Checkpoint's verdict, so that `kubectl get checkpoints -l` can select by it.
 	LabelVerdict = "tidewaiter.dev/verdict"

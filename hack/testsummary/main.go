@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command testsummary reads `go test -json` and prints what a person wants to know: a line a package, the whole
+// Command testsummary reads `go test -json` and prints a summary: a line for each package, the whole
 // output of what failed, and the sums. A skipped test is a hole, so it counts as a failure.
 package main
 

@@ -28,7 +28,7 @@ type Constant struct {
 type Names struct {
 	// Types of conditions.
 	Types []Constant
-	// Own are the reasons that the controllers give, Reported those that come from a watchdog.
+	// Own are the reasons that the controllers give, and Reported the reasons that come from a watchdog.
 	Own, Reported []Constant
 }
 

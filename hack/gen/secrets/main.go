@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command secrets writes internal/core/secrets/table.go from the rules of gitleaks, which it takes from the module cache
-// in exactly the version below, and keeps their licence beside it. It runs in the checkout's root.
+// in exactly the version below, and keeps their licence next to it. It runs in the checkout's root.
 package main
 
 import (

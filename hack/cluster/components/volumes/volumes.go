@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package volumes provisions PersistentVolumeClaims on the node with volumes that have the size that was asked for:
+// Package volumes provisions PersistentVolumeClaims on the node with volumes of the requested size:
 // each is a sparse file with an ext4 file system in it, mounted by a loop device and handed to the kubelet as a `local`
 // volume. Directories on the node's own disk, which simple provisioners hand out, never run full.
 package volumes

@@ -33,7 +33,7 @@ const keepUnused = 14 * 24 * time.Hour
 type Product struct {
 	// Name of the product, also the beginning of its folder's name.
 	Name string
-	// Title is what a person reads while it is being built, and Hint what it costs.
+	// Title is what a user reads during its build, and Hint what the build costs.
 	Title, Hint string
 	// Module is the folder of its Go module, below the driver's sources.
 	Module string
@@ -55,7 +55,7 @@ type Command struct {
 	Cgo bool
 	// Tags are build tags.
 	Tags string
-	// LDFlags are flags of the linker besides those that strip symbols.
+	// LDFlags are flags of the linker in addition to the flags that strip symbols.
 	LDFlags string
 }
 

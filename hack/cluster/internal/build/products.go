@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Versions are those of the programs that say which they are, as the module files pin them.
+// Versions are the versions of the programs that report one, as the module files pin them.
 type Versions struct {
 	Kubernetes string // with a leading v
 	CoreDNS    string // with a leading v

@@ -180,7 +180,7 @@ func (c *Cluster) importImage(ctx context.Context, runtime, archive string) erro
 	return nil
 }
 
-// Status describes the cluster for a person.
+// Status describes the cluster for a user.
 func (c *Cluster) Status(ctx context.Context) (string, error) {
 	record, running, err := c.Running()
 	if err != nil {

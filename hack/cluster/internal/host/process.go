@@ -22,7 +22,7 @@ import (
 // killPatience is how long the kernel may take to end every process of the node.
 const killPatience = 30 * time.Second
 
-// Process identifies a process for ever: a process id alone is given to another one later.
+// Process identifies a process for ever: the kernel gives a process id to another process later.
 type Process struct {
 	PID int
 	// Start is when it was started, in clock ticks since the machine's boot.

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress tells a person who waits what is going on: one line when a step begins, a sign of life while it
+// Package progress tells a waiting user what happens: one line when a step begins, a sign of life while it
 // lasts, one line when it ends.
 package progress
 
@@ -31,7 +31,7 @@ func New(out io.Writer, now func() time.Time, total int) *Reporter {
 	return &Reporter{out: out, now: now, start: now(), total: total}
 }
 
-// Note writes a line that is no step.
+// Note writes a line that is not a step.
 func (r *Reporter) Note(format string, arguments ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
