@@ -23,7 +23,7 @@ const (
 
 // Listed is something that a dialect knows of what a request may ask of a provider.
 type Listed struct {
-	// Where says at which place of the request, such as tools[web_search] for a tool of that type, or messages.content[image].source.url.
+	// Where names the place in a request: tools[web_search] for a tool of that type or messages.content[image].source.url.
 	Where string
 	Fate  Fate
 	// Tool is the name by which egress.providerTools of a policy allows it; empty for none. State says that providerState does.

@@ -2,5 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package features translates Features between the API's types and the types of core, which knows no Kubernetes: spec, orders and status.
-// It decides nothing and loses nothing: tests walk every field both ways. Only the manager uses it.
+// It makes no decisions, and it keeps every value: tests walk every field both ways. Only the manager uses it.
 package features

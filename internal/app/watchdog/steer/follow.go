@@ -23,7 +23,7 @@ const (
 	maxCommands, maxCommand = 32, 15
 )
 
-// Follow watches the agent's activity, stores the state of the session, and sends reports that were held back, until the context ends.
+// Follow watches the agent's activity, stores the state of the session, and sends delayed reports, until the context ends.
 func (s *Service) Follow(ctx context.Context, pulse func(context.Context) (protocol.RunnerPulse, error)) {
 	defer s.keepDirty()
 	var pulses sync.WaitGroup // a runner may take long to answer
