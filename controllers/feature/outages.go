@@ -42,7 +42,7 @@ type Outages struct {
 // SetupWithManager registers it. One replica does it: it writes.
 func (o *Outages) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(o) }
 
-// Start tells of outages until the context ends.
+// Start reports outages until the context ends.
 func (o *Outages) Start(ctx context.Context) error {
 	ticker := time.NewTicker(models.InForceEvery)
 	defer ticker.Stop()

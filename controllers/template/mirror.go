@@ -43,7 +43,7 @@ type Mirror struct {
 	Client client.Client
 	// Live reads ConfigMaps from the API server.
 	Live client.Reader
-	// Logger tells of what could not be mirrored.
+	// Logger reports what could not be mirrored.
 	Logger logr.Logger
 	// SystemNamespace whose ConfigMaps count.
 	SystemNamespace string

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redacted takes secrets out of texts that leave a process for people: lines of its log, and the reports and records that it hands on.
+// Package redacted takes secrets out of texts that leave a process for users: lines of its log, and the reports and records that it hands on.
 // An agent, a model or a repository may have chosen any of these texts.
 package redacted
 
@@ -70,7 +70,7 @@ func line(text string) string {
 	return plain.CutBytes(clean(&budget, text[:min(len(text), maxText+margin)]), maxText)
 }
 
-// Document gives a document with no secret in a text of it. The document itself stays as it is; parts in which nothing was found may be shared
+// Document returns a document with no secret in a text of it. The document itself stays as it is; parts in which nothing was found may be shared
 // with it. Fields with the tag `redact:"key"` are left alone. What cannot be searched
 // within the work that there is for all of its texts is withheld.
 func Document[T any](document T) T {

@@ -60,7 +60,7 @@ func (t *Tunnel) Run() error {
 // Sent returns the bytes that went to the upstream side, and Received the bytes that came from it.
 func (t *Tunnel) Sent() int64 { return t.sent.Load() }
 
-// Received gives the bytes that came from the upstream side.
+// Received returns the bytes that came from the upstream side.
 func (t *Tunnel) Received() int64 { return t.received.Load() }
 
 // copy moves bytes one way until the end, then closes that way only: HTTP servers answer after the client's last byte.

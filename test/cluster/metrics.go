@@ -32,7 +32,7 @@ const (
 	GatewayCertificate = "tidewaiter-gateway"
 )
 
-// Scraper lets the account "default" of a namespace read metrics, as long as the namespace is there, and gives its token for ten minutes.
+// Scraper lets the account "default" of a namespace read metrics, as long as the namespace is there, and returns its token for ten minutes.
 func (c *Cluster) Scraper(ctx context.Context, namespace string) (token string, err error) {
 	ns := &corev1.Namespace{}
 	if err := c.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {

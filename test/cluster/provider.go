@@ -53,7 +53,7 @@ type Asked struct {
 	Path   string            `json:"path"`
 	Header map[string]string `json:"header"`
 	Body   string            `json:"body"`
-	// From is the address of the gateway's pod, and Status that of the answer; 0 while it is under way.
+	// From is the address of the gateway's pod, and Status that of the answer; 0 while it is in progress.
 	From   string `json:"from"`
 	Status int    `json:"status"`
 }

@@ -29,7 +29,7 @@ type Options struct {
 	LedgerSize int64
 	// LedgerAddress is where managers read it.
 	LedgerAddress string
-	// MemoryLimit of the container, in bytes; 0 where it has none.
+	// MemoryLimit of the container, in bytes; 0 if it has none.
 	MemoryLimit int64
 }
 

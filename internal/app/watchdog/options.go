@@ -53,7 +53,7 @@ type Options struct {
 	Models string
 	Tools  string
 	Proxy  string
-	// Window of the context of the agent's model in tokens; 0 where nobody knows it.
+	// Window of the context of the agent's model in tokens; 0 if nobody knows it.
 	Window int64
 	// Paths of the pod.
 	Paths Paths

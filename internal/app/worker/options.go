@@ -57,7 +57,7 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// Main runs a worker, and gives its exit code.
+// Main runs a worker, and returns its exit code.
 func Main(ctx context.Context, args, environment []string, stdin io.Reader, stderr io.Writer) int {
 	o, err := parse(args, environment, stderr)
 	if errors.Is(err, flag.ErrHelp) {

@@ -12,7 +12,7 @@ type Compaction struct {
 	MostFree int
 }
 
-// At is the point of a window at which the client compacts, in tokens; 0 where it does not, or where the window is smaller than what it wants to
+// At is the point of a window at which the client compacts, in tokens; 0 if it does not, or where the window is smaller than what it wants to
 // have free.
 func (c Compaction) At(window int64) int64 {
 	free := c.Free

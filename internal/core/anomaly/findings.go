@@ -20,7 +20,7 @@ const maxEvidence = 512
 // calming is how many turns of doing something else end an anomaly.
 const calming = 3
 
-// Look what is wrong now: Episodes has it then. It gives the episodes that are over. Nothing is found in calls without tools.
+// Look what is wrong now: Episodes has it then. It returns the episodes that are over. Nothing is found in calls without tools.
 func (s *State) Look(r Thresholds, now time.Time) (over []Episode) {
 	threads := s.Threads
 	if !slices.ContainsFunc(threads, (*Thread).main) { // an agent that has never asked a model may hang too

@@ -23,7 +23,7 @@ const (
 	maxEdits, maxTrees = 16, 16
 )
 
-// State is what was seen of an agent. The zero value has seen nothing. It is written as JSON.
+// State is what was seen of an agent. The zero value has seen nothing. It is stored as JSON.
 type State struct {
 	// Task that the agent works on, by its name; "" where it has none.
 	Task string `json:"task,omitempty"`
@@ -199,7 +199,7 @@ func (s *State) Retain(known func(thread int) bool) {
 	s.Threads = slices.DeleteFunc(s.Threads, func(t *Thread) bool { return !known(t.ID) })
 }
 
-// Answer takes the end of an answer. Window is how much the model can take in, in tokens; 0 where nobody knows.
+// Answer takes the end of an answer. Window is how much the model can take in, in tokens; 0 if nobody knows.
 func (s *State) Answer(thread int, a conversation.Answer, window int64, now time.Time) {
 	s.move(now)
 	t := s.thread(thread, "")

@@ -21,11 +21,11 @@ const maxShown = 256
 type Use struct {
 	// Repository is spec.repository.url.
 	Repository string
-	// Branch that is pushed; empty where none is.
+	// Branch that is pushed; empty if none is.
 	Branch string
 }
 
-// Check finds what a Feature uses and the policy does not allow; nil where it allows all of it. Both have to match in the list of every source
+// Check finds what a Feature uses and the policy does not allow; nil if it allows all of it. Both have to match in the list of every source
 // that has one. A glob that cannot be read matches nothing.
 func Check(u Use, e policy.Effective) *protocol.Fault {
 	if by, why := repositoryRefused(u.Repository, e.Repositories); why != "" {

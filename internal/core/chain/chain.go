@@ -29,7 +29,7 @@ type Commit struct {
 // Repository is where commits and trees are. Its errors are DamageErrors where an object is missing or not what its name
 // says; any other error means that nothing can be said.
 type Repository interface {
-	// Ref gives the commit that a ref names; empty when there is none.
+	// Ref returns the commit that a ref names; empty when there is none.
 	Ref(name string) (string, error)
 	// Commit reads a commit and checks it against its name.
 	Commit(id string) (Commit, error)

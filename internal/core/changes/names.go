@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package changes makes what a checkpoint has changed fit to be kept for people: bounded, without secrets, and text that a
+// Package changes makes what a checkpoint has changed fit to be kept for users: bounded, without secrets, and text that a
 // terminal only shows. What it is made of is what an agent chose.
 package changes
 
@@ -24,7 +24,7 @@ const searches = 4
 // withheldName stands for a name of which nobody can tell whether it has secrets.
 const withheldName = "[withheld: the search for secrets would take too long]"
 
-// Maker makes them. It is not for several goroutines.
+// Maker makes them. It is not safe for concurrent use.
 type Maker struct{ redactor *secrets.Redactor }
 
 // NewMaker makes a Maker. It is dear: it keeps what it has compiled.

@@ -78,7 +78,7 @@ func (l Layers) Validate() error {
 	return nil
 }
 
-// Prefix is what comes before what the agent sends; empty where no template applies. Otherwise both scopes have their
+// Prefix is what comes before what the agent sends; empty if no template applies. Otherwise both scopes have their
 // place, also an empty one.
 func (l Layers) Prefix() string {
 	if l.Empty() {
@@ -105,7 +105,7 @@ func joined(texts []string) string {
 	return strings.Join(trimmed, "\n\n")
 }
 
-// Hash identifies what is composed; empty where nothing is.
+// Hash identifies what is composed; empty if nothing is.
 func (l Layers) Hash() string {
 	if l.Empty() {
 		return ""

@@ -81,7 +81,7 @@ type Answer struct {
 	// Model that says it has answered; By sets it.
 	Model string
 	Stop  Stop
-	// Text for people, without what the model thought; cut after MaxText.
+	// Text for users, without what the model thought; cut after MaxText.
 	Text []byte
 	// Tools in the sequence in which the model began them.
 	Tools []Tool
@@ -114,7 +114,7 @@ func (a *Answer) Final() bool {
 	return a.Ended && !a.Acts && a.Stop != StopNone
 }
 
-// Call begins a tool call, and gives its place in Tools; -1 where there are too many.
+// Call begins a tool call, and returns its place in Tools; -1 where there are too many.
 func (a *Answer) Call(id, name string) int {
 	a.Acts = true
 	if len(a.Tools) == MaxTools {

@@ -36,9 +36,9 @@ const (
 
 // Request to a model, as a dialect reads it.
 type Request interface {
-	// List of messages as it stands in the request, brackets included; nil where there is none.
+	// List of messages as it stands in the request, brackets included; nil if there is none.
 	List() []byte
-	// Next gives the entry of the list that begins after an offset, and where it ends; ok is false after the last one.
+	// Next returns the entry of the list that begins after an offset, and where it ends; ok is false after the last one.
 	Next(after int) (entry []byte, end int, ok bool)
 	// Message reads an entry. What cannot be read is one that says nothing.
 	Message(entry []byte) Message

@@ -6,9 +6,9 @@ package conversation
 // Given is what a tool gave back to the model, as a request has it. A Result is the same for the watchdog, which compares what tools say and leaves
 // out what is another one each time; this one is a record.
 type Given struct {
-	// Call is the ID of the call; empty where the request gives none.
+	// Call is the ID of the call; empty if the request gives none.
 	Call string
-	// Tool is the name of the tool; empty where the request does not tell.
+	// Tool is the name of the tool; empty if the request does not tell.
 	Tool string
 	// Bytes is the size of what the tool gave, and SHA256 the digest of it in hexadecimal. They describe the text itself, or for anything else
 	// its JSON as in the request. Parts of a result are joined by a line feed.

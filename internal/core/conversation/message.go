@@ -61,7 +61,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // for each.
 type Message struct {
 	Role Role
-	// Text for people and models, without what the model thought.
+	// Text for users and models, without what the model thought.
 	Text Quote
 	// Calls of a model, and Results of such calls.
 	Calls   []Call

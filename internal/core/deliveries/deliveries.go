@@ -59,7 +59,7 @@ type Notice struct {
 	Count int64
 }
 
-// Concern gives the notices of a Feature after some deliveries, the oldest first. What was noticed once stays, also when who delivered is gone.
+// Concern returns the notices of a Feature after some deliveries, the oldest first. What was noticed once stays, also when who delivered is gone.
 func Concern(known []Notice, found []Delivery, w Work) []Notice {
 	notices, touching := slices.Clone(known), judge.NewTouching()
 	for _, d := range found {
@@ -135,10 +135,10 @@ func (n Notice) what(limit int) string {
 
 func short(commit string) string { return commit[:min(len(commit), 12)] }
 
-// Message for people.
+// Message for users.
 func (n Notice) Message() string { return fmt.Sprintf("%s (%s).", n.what(MaxPath), n.Touches) }
 
-// Directive for the agent; nil where the policy says that it is not told.
+// Directive for the agent; nil if the policy says that it is not told.
 func (n Notice) Directive(how policy.Deliveries) *protocol.Directive {
 	if how != policy.DeliveriesMessage && how != policy.DeliveriesDirective {
 		return nil

@@ -51,7 +51,7 @@ type Endpoint struct {
 	Plain bool
 	// Parameter of the query that the request must have, with this Value; empty for none.
 	Parameter, Value string
-	// Model that the path of a request names; empty where the body does.
+	// Model that the path of a request names; empty if the body does.
 	Model string
 }
 
@@ -59,7 +59,7 @@ type Endpoint struct {
 type Failure struct {
 	// Status of HTTP. Clients of every dialect try again after 429 and after 5xx.
 	Status int
-	// Message for people: what is wrong, and what to do.
+	// Message for users: what is wrong, and what to do.
 	Message string
 	// Code that clients of the dialect act on; empty for none.
 	Code string
@@ -82,7 +82,7 @@ type Dialect struct {
 	betas betas
 	// Query parameters that reach the provider.
 	Query []string
-	// Key gives the header that carries a provider's key.
+	// Key returns the header that carries a provider's key.
 	Key func(key string) (name, value string)
 	// System is the member of a request that holds the system prompt.
 	System string
@@ -114,15 +114,15 @@ type Dialect struct {
 	noTools string
 	// place finds where a text stands before all that the agent says to the model.
 	place func(Request) (place, error)
-	// Answer gives what reads one answer.
+	// Answer returns what reads one answer.
 	Answer func() conversation.Decoder
 	// retext gives what replaces the text of one answer.
 	retext func(text string) retexter
-	// Models gives the JSON body of a list of models.
+	// Models returns the JSON body of a list of models.
 	Models func(names []string) []byte
-	// Error gives the JSON body of a failure.
+	// Error returns the JSON body of a failure.
 	Error func(Failure) []byte
-	// Broken gives what ends a stream of events that breaks off, as a client understands it.
+	// Broken returns what ends a stream of events that breaks off, as a client understands it.
 	Broken func(Failure) []byte
 }
 

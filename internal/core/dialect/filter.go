@@ -571,7 +571,7 @@ func (r Request) Has(names Names) (has []string) {
 // Names of members, as providers may read them. Make them with Fold.
 type Names []string
 
-// Fold gives the names as providers read them that care least about letters and about what joins words.
+// Fold returns the names as providers read them that care least about letters and about what joins words.
 func Fold(names ...string) Names {
 	all := make(Names, len(names))
 	for i, name := range names {

@@ -11,7 +11,7 @@ import (
 
 // Limit bounds an answer, as its request says.
 type Limit struct {
-	// Tokens that a choice may have at most; 0 where the request does not say.
+	// Tokens that a choice may have at most; 0 if the request does not say.
 	Tokens int64
 	// Choices is the number of choices that the request asks for, at least 1.
 	Choices int64

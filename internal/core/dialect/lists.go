@@ -43,7 +43,7 @@ type Beta struct {
 	State bool
 }
 
-// Lists of a dialect, for people.
+// Lists of a dialect, for users.
 type Lists struct {
 	Known []Listed
 	// Header that asks for Betas; empty for none.

@@ -23,7 +23,7 @@ type retexter interface {
 	whole(body []byte) ([]byte, error)
 }
 
-// Retext replaces what an answer says for people, in the bytes that a provider has sent; thoughts, usage and all else stay as
+// Retext replaces what an answer tells users, in the bytes that a provider has sent; thoughts, usage and all else stay as
 // they are. It fails where the result does not say what it should: then nothing of the answer can be used.
 func (d Dialect) Retext(body []byte, streamed bool, text string) ([]byte, error) {
 	r := d.retext(text)

@@ -43,7 +43,7 @@ func (s Edits) Empty() bool { return len(s.Notes)+len(s.Cuts) == 0 && !s.NoTools
 // errModel says that a note would stand behind what the model says itself.
 var errModel = errors.New("the conversation does not end with the text for its model")
 
-// Steer gives the body of a request with edits, and not one other byte changed. Ends are where its entries end in the list of the
+// Steer returns the body of a request with edits, and not one other byte changed. Ends are where its entries end in the list of the
 // conversation. What has no place in this request is left out of it.
 func (r Request) Steer(s Edits, ends []int) []byte {
 	var edits []place

@@ -76,7 +76,7 @@ type UsageFilter struct {
 	passes bool
 }
 
-// Pass gives what the client gets of the next part. It is valid until the next call.
+// Pass returns what the client gets of the next part. It is valid until the next call.
 func (f *UsageFilter) Pass(part []byte) []byte {
 	f.out = f.out[:0]
 	for len(part) > 0 {

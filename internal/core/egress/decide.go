@@ -53,7 +53,7 @@ func (f Field) User() string {
 	return "tidewaiter"
 }
 
-// FieldOf is the list that a user asks for; false where there is no such user.
+// FieldOf is the list that a user asks for; false if there is no such user.
 func FieldOf(user string) (Field, bool) {
 	for _, f := range []Field{FieldGit, FieldAgent} {
 		if f.User() == user {
@@ -71,7 +71,7 @@ type Refusal struct {
 	Message string
 }
 
-// Error gives the message.
+// Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
 // Grant is the decision that a target may be reached.

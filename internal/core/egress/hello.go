@@ -43,7 +43,7 @@ var retryRandom = sha256.Sum256([]byte("HelloRetryRequest"))
 
 // CheckHello reads the first bytes that a client sends through a connection to target, and refuses what is not a TLS
 // handshake for exactly that host: otherwise an allowed name would be a door to every host behind the same address
-// (domain fronting). A hidden name (encrypted ClientHello) is refused too. It gives the length of the ClientHello in its records:
+// (domain fronting). A hidden name (encrypted ClientHello) is refused too. It returns the length of the ClientHello in its records:
 // bytes that follow have not been looked at. ErrShort means that more bytes are needed, up to MaxHello.
 func CheckHello(start []byte, target Target) (length int, err error) {
 	name, length, err := serverName(start)

@@ -32,7 +32,7 @@ type Target struct {
 	Port int
 }
 
-// String gives host:port.
+// String returns host:port.
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
 // ParseTarget reads the request target of CONNECT. It takes one spelling of each host: names of letters, digits and

@@ -26,7 +26,7 @@ const (
 	InvalidRequest = "InvalidRequest"
 	// CallerStalls: the request does not come, or its answer is not read.
 	CallerStalls = "CallerStalls"
-	// MemoryShare: calls of the Feature that are under way hold all memory that it may use for them.
+	// MemoryShare: calls of the Feature that are in progress hold all memory that it may use for them.
 	MemoryShare = "MemoryShare"
 	// MemoryFull: calls of all Features hold the gateway's memory for them.
 	MemoryFull = "MemoryFull"

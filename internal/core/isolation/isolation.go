@@ -65,7 +65,7 @@ type Opening struct {
 	Directions []Direction
 }
 
-// Find gives the policies that select a pod and open its network to more than base does, by name. pods are the labels of
+// Find returns the policies that select a pod and open its network to more than base does, by name. pods are the labels of
 // each. The cost is linear in the size of the policies, for given pods and a given base.
 func Find(policies []Policy, base *Policy, pods ...map[string]string) []Opening {
 	var found []Opening

@@ -159,7 +159,7 @@ type TaskDropped struct {
 // Calls says whether the model calls of a task's agent fail or succeed.
 type Calls struct {
 	Name string `json:"name"`
-	// Failure of those since the last good answer; nil where the last one was good.
+	// Failure of those since the last good answer; nil if the last one was good.
 	Failure *protocol.Failure `json:"failure,omitempty"`
 }
 
@@ -192,7 +192,7 @@ type Intent struct {
 	// Delivery commit and OldDelivery before it; equal when nothing is promoted.
 	Delivery    string `json:"delivery"`
 	OldDelivery string `json:"oldDelivery,omitempty"`
-	// Promotes is the tree of Delivery where that is only the valid part of Tree; empty where it is all of it.
+	// Promotes is the tree of Delivery where that is only the valid part of Tree; empty if it is all of it.
 	Promotes string `json:"promotes,omitempty"`
 	// Restore is the whole tree of the workspace after it went back; empty when it stays. RestorePaths are the only paths
 	// that are touched, where it is not everything; they are bytes because not every path is text.
@@ -216,7 +216,7 @@ type Intent struct {
 	Operation *Operation `json:"operation,omitempty"`
 	// Report that tells of it.
 	Report protocol.CheckpointReport `json:"report"`
-	// Withheld is why it is acted on without its restore and its promotion; empty where it is not.
+	// Withheld is why it is acted on without its restore and its promotion; empty if it is not.
 	Withheld string `json:"-"`
 }
 

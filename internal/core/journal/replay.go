@@ -49,7 +49,7 @@ type State struct {
 	Dropped map[int64]bool
 	// Steered is how the agent was steered so far.
 	Steered Steered
-	// Squashed is why the promoted commit has no history of its own; nil where it has.
+	// Squashed is why the promoted commit has no history of its own; nil if it has.
 	Squashed *Squashed
 	// Pushed is the commit that the server has taken.
 	Pushed string
@@ -59,7 +59,7 @@ type State struct {
 }
 
 // Working is the name of the task that the agent works on: the one that is begun and not done, whether the orders still list it or not; empty if
-// there is none.
+// Working is the name of the task that the agent works on; empty if it works on none.
 func (s State) Working() string {
 	if s.Orders != nil {
 		for _, t := range s.Orders.Tasks {

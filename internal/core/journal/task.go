@@ -36,7 +36,7 @@ type Task struct {
 	// Restart is the ID of the newest act that started the agent again from the beginning in this attempt, and RestartText the text for it;
 	// both are empty if there is none.
 	Restart, RestartText string
-	// Rejected says why the task has failed while the agent worked on it; empty where it has not. RejectedReason is as in TaskRejected.
+	// Rejected says why the task has failed while the agent worked on it; empty if it has not. RejectedReason is as in TaskRejected.
 	Rejected, RejectedReason string
 	// Failing describes the failed model calls since the last good answer; nil if there are none. Failure describes the ones because of which
 	// the agent ended.

@@ -18,7 +18,7 @@ const maxContent = 64 << 20
 // programmers write.
 const maxWork = 50 * secrets.Budget
 
-// Contents reads blobs. It calls visit once for each id, in their order; ok is false where the blob cannot be read or
+// Contents reads blobs. It calls visit once for each id, in their order; ok is false if the blob cannot be read or
 // has more than limit bytes. The content is the visitor's to keep, and not to be changed.
 type Contents func(ids []string, limit int64, visit func(i int, content []byte, ok bool))
 
@@ -67,7 +67,7 @@ type Cache struct {
 // Last returns how many changes in the last call of Judge were known from the call before, and how many Judge had to check.
 func (m *Cache) Last() (known, fresh int64) { return m.known, m.fresh }
 
-// Beside gives an empty memory for another set of changes. It shares with this one what takes long to make and does not
+// Beside returns an empty memory for another set of changes. It shares with this one what takes long to make and does not
 // depend on changes: the scanner and the compiled checks. Neither may be used while the other is.
 func (m *Cache) Beside() *Cache {
 	if m.checks == nil {

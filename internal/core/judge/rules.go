@@ -85,7 +85,7 @@ func (r *Rule) breaches(v *view) []breach {
 	return r.check(v)
 }
 
-// Reason of the rule with this id; empty where there is none.
+// Reason of the rule with this id; empty if there is none.
 func Reason(id string) string {
 	for _, rule := range Rules() {
 		if rule.ID == id {

@@ -21,7 +21,7 @@ const maxShown = 64
 
 // Strategy is the one that an attempt runs by: what the policy says or, where that is Auto, Shadow for a plan that names contracts or that may
 // change a path that paths.rules of the policy are about, and Direct for any other. A plan that bounds no paths may change each. The reason
-// says why Auto came to it, and is empty where the policy has decided. It errs on the side of Shadow, as Plan.Overlaps does on that of yes: rules that
+// says why Auto came to it, and is empty if the policy has decided. It errs on the side of Shadow, as Plan.Overlaps does on that of yes: rules that
 // close paths are guards, so that names are compared as these do, too, and what takes too long to compare counts as what meets.
 func Strategy(p protocol.Plan, contracts []string, e policy.Effective) (strategy, reason string) {
 	if e.Execution.Strategy != policy.StrategyAuto {

@@ -29,7 +29,7 @@ const (
 
 // Entry is one path of a tree.
 type Entry struct {
-	// Mode as Git stores it; 0 where the path does not exist.
+	// Mode as Git stores it; 0 if the path does not exist.
 	Mode uint32
 	// ID is the hex object id.
 	ID string
@@ -125,7 +125,7 @@ type Lookup func(dirs []string) map[string][]string
 // Judgement is the outcome: violations are sorted worst first, then by path and rule.
 type Judgement struct {
 	Verdict protocol.Verdict `json:"verdict"`
-	// Severity of the worst violation; empty where there is none.
+	// Severity of the worst violation; empty if there is none.
 	Severity policy.Severity `json:"severity,omitempty"`
 	// Violations are all of them.
 	Violations []protocol.Violation `json:"violations,omitempty"`

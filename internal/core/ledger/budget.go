@@ -22,7 +22,7 @@ const (
 	Global Scope = "Global"
 )
 
-// Period that a time belongs to, of a budget of this scope: a month in UTC, such as "2026-02"; empty where there is one
+// Period that a time belongs to, of a budget of this scope: a month in UTC, such as "2026-02"; empty if there is one
 // period only.
 func (s Scope) Period(at time.Time) string {
 	if s == Feature {
@@ -94,7 +94,7 @@ type Budget struct {
 	Key string
 	// Limit of each resource; 0 means unlimited.
 	Limit Amount
-	// Origins say for people where the limits are set.
+	// Origins tell users where the limits are set.
 	Origins map[Resource]string
 }
 
@@ -106,13 +106,13 @@ type OverBudgetError struct {
 	Scope    Scope
 	Key      string
 	Resource Resource
-	// Origin says for people where the limit is set; empty where that is not known.
+	// Origin tells users where the limit is set; empty if that is not known.
 	Origin string
 	// Limit of the resource, how much is Used, how much is Reserved for calls that have not ended, and how much is Wanted.
 	Limit, Used, Reserved, Wanted int64
 }
 
-// Passes says whether the call may be made when the calls under way have ended and have used nothing: then it is worth
+// Passes says whether the call may be made when the calls in progress have ended and have used nothing: then it is worth
 // trying again, and no person has to do anything.
 func (e *OverBudgetError) Passes() bool {
 	return e.Used < e.Limit && e.Wanted <= e.Limit-e.Used
@@ -194,7 +194,7 @@ func Over(b Budget, used, reserved, wanted Amount) error {
 	return wait
 }
 
-// Nearly says for people that some percent of a budget are used, of the resource that most is used of; empty where less is.
+// Nearly tells users that some percent of a budget are used, of the resource that most is used of; empty if less is.
 func Nearly(b Budget, used Amount, percent int) string {
 	text, most := "", new(big.Rat)
 	for _, r := range Resources() {

@@ -53,7 +53,7 @@ type Interaction struct {
 	// Attempt and Task are what the agent worked on.
 	Attempt int64
 	Task    string
-	// Turn of the run that the call belongs to, as its watchdog counts them; 0 where it has not said so.
+	// Turn of the run that the call belongs to, as its watchdog counts them; 0 if it has not said so.
 	Turn int64
 	// Sequence counts the calls of a Feature, from 1. The store gives it.
 	Sequence int64
@@ -64,13 +64,13 @@ type Interaction struct {
 	// RequestDigest is the SHA-256 of the request in hexadecimal, and RequestBytes its size.
 	RequestDigest string
 	RequestBytes  int64
-	// TemplateHash names the templates that came before the request; empty where there were none.
+	// TemplateHash names the templates that came before the request; empty if there were none.
 	TemplateHash string
 	// AnswerBytes is the size of the whole answer, also where less of it is stored.
 	AnswerBytes int64
 	// Raw is the answer as the backend gave it, without secrets.
 	Raw []byte
-	// Formatted is the answer as the agent got it; empty where that is Raw.
+	// Formatted is the answer as the agent got it; empty if that is Raw.
 	Formatted []byte
 	// Results of tools that are new in the request, as far as the policy has the gateway record them, without secrets, and MoreResults is the
 	// number of further ones. A record of many calls has none.
@@ -83,7 +83,7 @@ type Interaction struct {
 	Tokens  Tokens
 	// Estimated says that the provider has not counted all of Tokens.
 	Estimated bool
-	// OutputLimit is the most output, in tokens, that the call was given because its budgets left no more; 0 where it had what it
+	// OutputLimit is the most output, in tokens, that the call was given because its budgets left no more; 0 if it had what it
 	// asked for.
 	OutputLimit int64
 	// Cost in millionths of the currency that prices are in.
@@ -96,7 +96,7 @@ type Interaction struct {
 	// Count is how many calls the record stands for: more than one where refused calls were folded. The store gives it.
 	Count int64
 	// Detail says more about the reason, such as the member of a request that was refused. The details of calls that were folded are
-	// joined; empty where there is nothing to say.
+	// joined; empty if there is nothing to say.
 	Detail string
 }
 
@@ -144,7 +144,7 @@ type Violation struct {
 
 // ToolResult is what a tool gave back to the model.
 type ToolResult struct {
-	// Call is the ID of the call, and Tool the name of the tool; empty where the request does not tell.
+	// Call is the ID of the call, and Tool the name of the tool; empty if the request does not tell.
 	Call string `json:"call,omitempty"`
 	Tool string `json:"tool,omitempty"`
 	// Bytes is the size of what it gave, and SHA256 the digest of it in hexadecimal, as conversation.Given has them.

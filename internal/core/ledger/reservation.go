@@ -36,7 +36,7 @@ type Reservation struct {
 }
 
 // Expect what a call uses at most, by the size of its request in bytes and by the tokens that its answer may have. window is the most tokens that the
-// model reads; 0 where that is not known. What a provider has cached costs less, which nobody knows before the call.
+// model reads; 0 if that is not known. What a provider has cached costs less, which nobody knows before the call.
 func Expect(request, window, output int64) Tokens {
 	if window <= 0 {
 		window = unknownWindow
@@ -65,7 +65,7 @@ func (r Rates) dearest() Rates {
 	return r
 }
 
-// Output is how many tokens an answer may have: what its request asks for, and no more than its model gives, each 0 where it is not known.
+// Output is how many tokens an answer may have: what its request asks for, and no more than its model gives, each 0 if it is not known.
 func Output(asked, most int64) int64 {
 	switch {
 	case asked <= 0 && most <= 0:
@@ -78,8 +78,8 @@ func Output(asked, most int64) int64 {
 	return min(asked, most)
 }
 
-// Fits is the most output of a call that the budget has room for when the calls under way have ended and have used nothing, up to what the call
-// wants; 0 where it has no room at all.
+// Fits is the most output of a call that the budget has room for when the calls in progress have ended and have used nothing, up to what the call
+// wants; 0 if it has no room at all.
 func (e *OverBudgetError) Fits(t Tokens, price Price) (output int64) {
 	left := e.Limit - e.Used
 	if left <= 0 {

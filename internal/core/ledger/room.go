@@ -52,7 +52,7 @@ func (r Room) kept() int64 {
 	return min(max(size/100*reserve, minReserve), size/maxReserve)
 }
 
-// Lacking is how much is to be dropped, in bytes, before another call is recorded; 0 where there is room.
+// Lacking is how much is to be dropped, in bytes, before another call is recorded; 0 if there is room.
 func (r Room) Lacking() int64 {
 	if r.Size == 0 {
 		return 0

@@ -49,7 +49,7 @@ type Object struct {
 	UID  string
 }
 
-// Event tells of a change, once.
+// Event reports a change, once.
 type Event struct {
 	// Warning events call for attention.
 	Warning bool

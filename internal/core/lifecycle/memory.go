@@ -10,7 +10,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
 )
 
-// Phase summarises a Feature for people.
+// Phase summarises a Feature for users.
 type Phase string
 
 // Phases of a Feature.
@@ -42,7 +42,7 @@ type Memory struct {
 	LastCheckpoint      string
 	LastValidCheckpoint string
 	Checkpoints         Counts
-	// Rollbacks of the workspace so far; zero where there was none.
+	// Rollbacks of the workspace so far; zero if there was none.
 	Rollbacks     Rollbacks
 	Policy        PolicyRef
 	Locks         []string

@@ -26,7 +26,7 @@ type Observed struct {
 	Refusal *Refusal
 	// Policy in effect for the Feature; zero if it could not be found out.
 	Policy PolicyRef
-	// Backends is the hash of the configuration of backends; empty where it is not known.
+	// Backends is the hash of the configuration of backends; empty if it is not known.
 	Backends string
 	// PolicyConflicts name values that policies disagree on; sorted.
 	PolicyConflicts []string
@@ -40,7 +40,7 @@ type Observed struct {
 	Locks Locks
 	// Isolation of the agent's pod from the network.
 	Isolation Isolation
-	// Deliveries of others that concern this one; nil where they were not looked at, and what is remembered of them stays.
+	// Deliveries of others that concern this one; nil if they were not looked at, and what is remembered of them stays.
 	Deliveries []deliveries.Notice
 	// Areas of other Features, compared with the areas of this one; nil before the comparison.
 	Areas *Areas
@@ -65,7 +65,7 @@ type Spec struct {
 	DeletedAt time.Time
 	// Suspend of the Feature itself asks for the pod to end; the work is kept.
 	Suspend bool
-	// SuspendedBy names the policies that ask for the same; empty where none does.
+	// SuspendedBy names the policies that ask for the same; empty if none does.
 	SuspendedBy string
 	// Retries of an agent that failed.
 	Retries int
@@ -105,7 +105,7 @@ func (s Spec) suspended() bool { return s.Suspend || s.SuspendedBy != "" }
 type Request struct {
 	ID   string
 	Kind RequestKind
-	// Refusal says why it can never be done; empty where it may be.
+	// Refusal says why it can never be done; empty if it may be.
 	Refusal string
 }
 
@@ -188,26 +188,26 @@ type Areas struct {
 	Ignore bool
 	// Wait says that the policy lets a Feature wait for others whose areas overlap with its own.
 	Wait bool
-	// Overlap with the first of the others; nil where there is none.
+	// Overlap with the first of the others; nil if there is none.
 	Overlap *Overlap
 }
 
 // Overlap is an area of another Feature that overlaps with one of this Feature.
 type Overlap struct {
-	// Who it is, for people.
+	// Who it is, for users.
 	Who string
 	// Before says that Who waits as well, and comes first.
 	Before bool
 	// More says that there are others.
 	More bool
-	// Mine and Theirs are patterns that may match a common path; empty where a plan allows everything.
+	// Mine and Theirs are patterns that may match a common path; empty if a plan allows everything.
 	Mine, Theirs string
 }
 
 // Contender is another Feature that holds, held or waits for the lock of a contract.
 type Contender struct {
 	Contract string
-	// Who it is, for people.
+	// Who it is, for users.
 	Who string
 	// Before says that Who waits as well, and comes first.
 	Before bool
@@ -257,17 +257,17 @@ type Job struct {
 type Pod struct {
 	Name string
 	UID  string
-	// JobUID is the Job that controls it; empty where none does.
+	// JobUID is the Job that controls it; empty if none does.
 	JobUID string
 	// Started is true once any of its containers ran.
 	Started bool
-	// StartedAt is when the first of them did; zero where nobody knows.
+	// StartedAt is when the first of them did; zero if nobody knows.
 	StartedAt time.Time
 	// Ended is true when none of its containers runs any more or ever will.
 	Ended bool
 	// Deleting is true after a request to delete it; it may still run.
 	Deleting bool
-	// DueBy is when it should be gone, its grace period included; zero where its deletion was not asked for.
+	// DueBy is when it should be gone, its grace period included; zero if its deletion was not asked for.
 	DueBy time.Time
 	// Node that it is on; empty before it has one.
 	Node string
@@ -277,7 +277,7 @@ type Pod struct {
 	Problem *Problem
 	// ByItself is true if it ended without a request of a user or of the cluster.
 	ByItself bool
-	// Fate says why it ended, for people; empty where nothing is known.
+	// Fate says why it ended, for users; empty if nothing is known.
 	Fate string
 }
 

@@ -20,7 +20,7 @@ const (
 	maxUnserved = 50
 )
 
-// Unserved tells of attempts in a row that ended because models did not answer.
+// Unserved reports attempts in a row that ended because models did not answer.
 type Unserved struct {
 	Attempts int
 	// Class and Cause of the last one, as in protocol.Failure.

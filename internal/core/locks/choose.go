@@ -13,7 +13,7 @@ import (
 type Wanted struct {
 	Contract string
 	State    Availability
-	// Holder who is in the way; zero where nobody is.
+	// Holder who is in the way; zero if nobody is.
 	Holder Holder
 	// Before says that Holder only waits for it, and comes first.
 	Before bool
@@ -47,7 +47,7 @@ type Waiter struct {
 }
 
 // First is the first of those who wait for a lock and come before me: higher priority, then older, then by name. ok is
-// false where nobody does.
+// false if nobody does.
 func First(me Waiter, waiting []Waiter, lock string) (first Waiter, ok bool) {
 	first = me
 	for _, w := range waiting {

@@ -41,7 +41,7 @@ func ParseHolder(text string) Holder {
 	return Holder{Namespace: parts[0], Name: parts[1], UID: parts[2]}
 }
 
-// For is the holder in words, for people of a namespace: they are not told what runs in others.
+// For is the holder in words, for users of a namespace: they are not told what runs in others.
 func (h Holder) For(namespace string) string {
 	if h.Namespace != namespace {
 		return "a Feature of another project"
@@ -51,7 +51,7 @@ func (h Holder) For(namespace string) string {
 
 // Lease is a lock as it was read.
 type Lease struct {
-	// Version of the Lease; empty where there is none.
+	// Version of the Lease; empty if there is none.
 	Version string
 	// Holder of the lock; zero for nobody.
 	Holder Holder

@@ -86,7 +86,7 @@ func (b *Breaker) Open() bool { return !b.all.closed }
 // Idle says that the breaker is in the state of a new one.
 func (b *Breaker) Idle() bool { return !b.all.closed && len(b.failures)+len(b.own) == 0 }
 
-// Begin a call of a Feature. Avoided is nil where it is let through.
+// Begin a call of a Feature. Avoided is nil if it is let through.
 func (b *Breaker) Begin(now time.Time, feature string) (Call, *Avoided) {
 	own := b.own[feature]
 	if own != nil {

@@ -30,13 +30,13 @@ const (
 type InForce struct {
 	// Renewed is when the gateway said it last.
 	Renewed time.Time `json:"renewed"`
-	// Digest of the configuration that is in force; empty where there is none.
+	// Digest of the configuration that is in force; empty if there is none.
 	Digest string `json:"digest,omitempty"`
 	// Backends of it, reduced to what decides who answers.
 	Backends []Backend `json:"backends,omitempty"`
 	// Missing entries of the Secret with the keys, by the backend that needs them.
 	Missing map[string][]string `json:"missing,omitempty"`
-	// Problem of a newer configuration that cannot be used; empty where the newest is in force.
+	// Problem of a newer configuration that cannot be used; empty if the newest is in force.
 	Problem string `json:"problem,omitempty"`
 	// Reached is the state of the gateway's connections to its backends. It is not a part of the configuration in force.
 	Reached []Reach `json:"reached,omitempty"`
@@ -67,7 +67,7 @@ func (f Fleet) Alive(now time.Time) Fleet {
 	return alive
 }
 
-// Hash changes with what is in force anywhere, whoever says it and when; empty where nobody says anything.
+// Hash changes with what is in force anywhere, whoever says it and when; empty if nobody says anything.
 func (f Fleet) Hash() string {
 	seen := map[string]bool{}
 	for _, in := range f {
@@ -88,7 +88,7 @@ func (f Fleet) Hash() string {
 // Choice is who answers the primary calls of an agent.
 type Choice struct {
 	Dialect string
-	// Window of the model's context in tokens; 0 where it is not known.
+	// Window of the model's context in tokens; 0 if it is not known.
 	Window int64
 }
 

@@ -134,7 +134,7 @@ func (b Backend) Target(e dialect.Endpoint, model string, streamed bool, query u
 	return t, nil
 }
 
-// SendKey gives the header that carries a key to the backend in a dialect.
+// SendKey returns the header that carries a key to the backend in a dialect.
 func (b Backend) SendKey(d dialect.Dialect, key string) (name, value string) {
 	kind, _ := FindKind(b.Kind)
 	switch {

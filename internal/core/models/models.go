@@ -31,7 +31,7 @@ type Backend struct {
 	Kind string `json:"kind,omitempty"`
 	// BaseURL below which the kind's paths are, for example https://api.anthropic.com.
 	BaseURL string `json:"baseURL"`
-	// Key names an entry of the Secret with the keys; empty where the backend needs none.
+	// Key names an entry of the Secret with the keys; empty if the backend needs none.
 	Key string `json:"key,omitempty"`
 	// Query parameters that are sent with every request.
 	Query map[string]string `json:"query,omitempty"`
@@ -43,7 +43,7 @@ type Backend struct {
 	Region string `json:"region,omitempty"`
 	// CA vouches for the backend, as PEM; empty means the system's CAs.
 	CA string `json:"ca,omitempty"`
-	// ClientCertificate names an entry of the Secret with a chain of certificates and its key, as PEM; empty where the backend asks for none.
+	// ClientCertificate names an entry of the Secret with a chain of certificates and its key, as PEM; empty if the backend asks for none.
 	ClientCertificate string `json:"clientCertificate,omitempty"`
 	// Proxy is an HTTP proxy through which the backend is reached by CONNECT; empty for none. ProxyKey names an entry of the Secret with
 	// user:password for it.
@@ -67,9 +67,9 @@ type Backend struct {
 // Model of a backend.
 type Model struct {
 	Name string `json:"name"`
-	// ContextWindow in tokens; 0 where it is not known.
+	// ContextWindow in tokens; 0 if it is not known.
 	ContextWindow int64 `json:"contextWindow,omitempty"`
-	// MaxOutput is how many tokens an answer has at most; 0 where it is not known.
+	// MaxOutput is how many tokens an answer has at most; 0 if it is not known.
 	MaxOutput int64 `json:"maxOutput,omitempty"`
 	// Prices of it.
 	Prices Prices `json:"prices,omitzero"`

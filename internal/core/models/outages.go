@@ -14,9 +14,9 @@ import (
 // Reach says how a gateway fares with a backend that it asks with the platform's key.
 type Reach struct {
 	Backend string `json:"backend"`
-	// Avoided is since when calls of everybody are kept away; zero where they are not.
+	// Avoided is since when calls of everybody are kept away; zero if they are not.
 	Avoided time.Time `json:"avoided,omitzero"`
-	// Answered is when it answered last; zero where it has not since the gateway began.
+	// Answered is when it answered last; zero if it has not since the gateway began.
 	Answered time.Time `json:"answered,omitzero"`
 }
 

@@ -33,7 +33,7 @@ func Job(feature string, attempt int64) string { return numbered(Prefix+feature,
 // Checkpoint is the name of a Feature's checkpoint with this sequence number.
 func Checkpoint(feature string, sequence int64) string { return numbered(feature, sequence) }
 
-// Sequence is the number of a Feature's checkpoint with this name; false where it is the name of none.
+// Sequence is the number of a Feature's checkpoint with this name; false if it is the name of none.
 func Sequence(feature, checkpoint string) (int64, bool) {
 	digits, found := strings.CutPrefix(checkpoint, feature+"-")
 	n, err := strconv.ParseInt(digits, 10, 64)

@@ -45,7 +45,7 @@ type Reverted struct {
 	Kept  int
 }
 
-// RolledBack tells of a rollback.
+// RolledBack reports a rollback.
 func RolledBack(r Reverted) Rollback {
 	n := Rollback{
 		Type: "rollback", RequestID: r.Request, Kind: strings.ToLower(r.Kind), CheckpointID: r.Before, RestoredFrom: r.To,

@@ -15,7 +15,7 @@ type Steering struct {
 	Message   string    `json:"message"`
 }
 
-// Steered tells of a step of steering.
+// Steered reports a step of steering.
 func Steered(step int64, anomaly, message string, at time.Time) Steering {
 	return Steering{Type: "steering", Step: step, Anomaly: anomaly, Timestamp: at.UTC(), Message: message}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Violations tells of rules that a checkpoint found broken.
+// Violations reports rules that a checkpoint found broken.
 type Violations struct {
 	Type         string      `json:"type"`
 	Severity     string      `json:"severity"`
@@ -51,7 +51,7 @@ func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.
 	return n
 }
 
-// Correction tells an agent in words that has ended its task what keeps its work from being delivered; empty where nothing does.
+// Correction tells an agent in words that has ended its task what keeps its work from being delivered; empty if nothing does.
 // Checkpoint is the name of the one that found it, and back what went back because of it; nil for nothing.
 func Correction(checkpoint string, list []protocol.Violation, back *Back) string {
 	rules := Critical(list)
@@ -79,7 +79,7 @@ func Undone(checkpoint, objection string) string {
 		checkpoint, trimmed(objection, 4*maxText))
 }
 
-// Warning tells of what the next checkpoint will object to.
+// Warning reports what the next checkpoint will object to.
 type Warning struct {
 	Type        string      `json:"type"`
 	Severity    string      `json:"severity"`

@@ -11,7 +11,7 @@ import (
 // CutMark is the end of a text that was cut.
 const CutMark = "…"
 
-// CutBytes gives at most limit bytes of a text. It never cuts inside a character, and what is not UTF-8 becomes U+FFFD:
+// CutBytes returns at most limit bytes of a text. It never cuts inside a character, and what is not UTF-8 becomes U+FFFD:
 // the API server stores only text. A limit below the size of CutMark gives an empty text. Its cost depends on the limit, not on the text.
 func CutBytes(text string, limit int) string {
 	end := max(limit, 0) + utf8.UTFMax
@@ -36,7 +36,7 @@ func CutBytes(text string, limit int) string {
 	return text[:end] + CutMark
 }
 
-// CutRunes gives at most limit characters of a text, by which the API server counts a maxLength. What is not UTF-8 becomes
+// CutRunes returns at most limit characters of a text, by which the API server counts a maxLength. What is not UTF-8 becomes
 // U+FFFD. A limit below 1 gives an empty text.
 func CutRunes(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -60,5 +60,5 @@ func CutRunes(text string, limit int) string {
 	return text
 }
 
-// CutList gives at most limit entries of a list.
+// CutList returns at most limit entries of a list.
 func CutList[E any](list []E, limit int) []E { return list[:min(len(list), max(limit, 0))] }

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plain makes texts that an agent, a model or a repository chose fit for people and objects: cut to the size that is stored of them, and escaped so that a
+// Package plain makes texts that an agent, a model or a repository chose fit for users and for objects: cut to the size that is stored of them, and escaped so that a
 // terminal acts on nothing in them.
 package plain
 

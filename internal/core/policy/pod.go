@@ -47,7 +47,7 @@ type Toleration struct {
 
 // Seconds is a time that may be without end.
 type Seconds struct {
-	// Set is false where the time has no end, and N does not count then.
+	// Set is false if the time has no end, and N does not count then.
 	Set bool
 	N   int64
 }

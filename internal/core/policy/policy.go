@@ -70,7 +70,7 @@ type Host struct {
 type Bound struct {
 	// Globs, sorted.
 	Globs []string `json:"globs"`
-	// From is the source, for people; several that have the same list. It counts in no hash.
+	// From is the source, for users; several that have the same list. It counts in no hash.
 	From string `json:"from,omitempty"`
 }
 
@@ -135,7 +135,7 @@ type Effective struct {
 	Approval Approval `json:"approval"`
 	// Concurrency of Features on one repository.
 	Concurrency Concurrency `json:"concurrency"`
-	// MaxRunning Features of a project; 0 where no policy could be found out.
+	// MaxRunning Features of a project; 0 if no policy could be found out.
 	MaxRunning int `json:"maxRunning,omitempty"`
 	// MaxRunningTotal Features of all projects together; 0 for no limit.
 	MaxRunningTotal int `json:"maxRunningTotal,omitempty"`

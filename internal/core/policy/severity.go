@@ -17,7 +17,7 @@ func (s Severity) rank() int {
 	}
 }
 
-// Compare is negative where s is milder than other, positive where it is worse, and 0 where both weigh the same.
+// Compare is negative where s is milder than other, positive where it is worse, and 0 if both weigh the same.
 func (s Severity) Compare(other Severity) int { return s.rank() - other.rank() }
 
 // Blocks says whether a violation of this severity keeps a tree from being promoted.
@@ -41,7 +41,7 @@ func (p Permission) AtLeastError() Severity {
 	return Error
 }
 
-// Severity of a change with this permission; false where it is allowed. What is not known is denied.
+// Severity of a change with this permission; false if it is allowed. What is not known is denied.
 func (p Permission) Severity() (Severity, bool) {
 	switch p {
 	case Allow:

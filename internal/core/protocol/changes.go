@@ -52,7 +52,7 @@ type Changes struct {
 	Listed []FileChange `json:"listed,omitempty"`
 	// Patch in Git's unified format.
 	Patch string `json:"patch,omitempty"`
-	// Missing says what Patch does not have, and why; empty where it is whole.
+	// Missing says what Patch does not have, and why; empty if it is whole.
 	Missing string `json:"missing,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type FileChange struct {
 	Type string `json:"type"`
 	// Path is the path as it is if all of it is printable text, and quoted as in Go otherwise.
 	Path string `json:"path"`
-	// Size in bytes after the change, and Mode as Git has it; zero where the file is gone.
+	// Size in bytes after the change, and Mode as Git has it; zero if the file is gone.
 	Size int64  `json:"size"`
 	Mode uint32 `json:"mode,omitempty"`
 }

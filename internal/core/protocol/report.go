@@ -293,7 +293,7 @@ const (
 // SlowCheckpoint is the longest that a checkpoint should take, from the first read of the workspace until the watchdog has acted on the verdict.
 const SlowCheckpoint = 2 * time.Second
 
-// VolumeUse is how full a volume is, in bytes; both are zero where it could not be measured.
+// VolumeUse is how full a volume is, in bytes; both are zero if it could not be measured.
 type VolumeUse struct {
 	Used int64 `json:"used,omitempty"`
 	Size int64 `json:"size,omitempty"`

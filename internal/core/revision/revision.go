@@ -15,7 +15,7 @@ import (
 // maxPart bounds one resource version in characters; etcd's have 19 at most.
 const maxPart = 40
 
-// Revision says how new the sources of orders are. A part is empty where it is not known, or where there is no such
+// Revision says how new the sources of orders are. A part is empty if it is not known, or where there is no such
 // source.
 type Revision struct {
 	// Feature is the resource version of the Feature.

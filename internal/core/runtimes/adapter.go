@@ -19,10 +19,10 @@ type Task struct {
 	Env []string
 	// Prompt of the Feature, and Instructions of the task; one of them may be empty.
 	Prompt, Instructions string
-	// Model that the policy names for the role primary; empty where it names none. Whatever an agent asks for, this one
+	// Model that the policy names for the role primary; empty if it names none. Whatever an agent asks for, this one
 	// answers: an agent that knows the model by its name makes better use of it.
 	Model string
-	// Window of the context of the model that answers, in tokens; 0 where nobody knows it.
+	// Window of the context of the model that answers, in tokens; 0 if nobody knows it.
 	Window int64
 	// Models is the URL of the watchdog's server of models: that of a dialect is below its prefix.
 	Models string
@@ -90,7 +90,7 @@ type Launch struct {
 type Adapter interface {
 	// Launch says how to start the agent on a task, in its first attempt and in later ones that continue it.
 	Launch(Task) Launch
-	// Pause gives the messages that ask the agent to pause before a checkpoint and tell it when the pause is over. The watchdog waits for the
+	// Pause returns the messages that ask the agent to pause before a checkpoint and say when the pause is over. The watchdog waits for the
 	// answer for the given time. Both are nil if the runtime does not support pauses.
 	Pause(checkpoint string, within time.Duration) (ask, resume any)
 }

@@ -11,13 +11,13 @@ import (
 
 // Choice is the mode that an agent runs in.
 type Choice struct {
-	// Mode is one of the policy's modes; empty where the runtime can run in none.
+	// Mode is one of the policy's modes; empty if the runtime can run in none.
 	Mode string
 	// Notice tells users why it is not the requested mode; empty if it is.
 	Notice string
 }
 
-// Choose gives the mode that a runtime runs in when policy and Feature together ask for one. Interactive falls back to
+// Choose returns the mode that a runtime runs in when policy and Feature together ask for one. Interactive falls back to
 // Deterministic, which is the stricter of the two; Deterministic never falls back: an agent that cannot keep to it is
 // not let loose on the workspace instead.
 func Choose(asked string, r Runtime) Choice {

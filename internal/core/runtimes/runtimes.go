@@ -46,15 +46,15 @@ type Runtime struct {
 	Sessions bool
 	// Pause of it.
 	Pause Pause
-	// Dialect that it asks models in; empty where it asks none, or where it speaks all of them.
+	// Dialect that it asks models in; empty if it asks none, or where it speaks all of them.
 	Dialect string
 	// EveryDialect: it asks in whatever dialect its backend speaks.
 	EveryDialect bool
 	// Included: its program is in Tidewaiter's own image, and no other is wanted.
 	Included bool
-	// Adapter drives it; nil where it is not available.
+	// Adapter drives it; nil if it is not available.
 	Adapter Adapter
-	// Doc says for people what it is.
+	// Doc tells users what it is.
 	Doc string
 }
 
@@ -97,7 +97,7 @@ func All() []Runtime {
 	}
 }
 
-// Find gives the record of a runtime; false where there is none of that name.
+// Find returns the record of a runtime; false if there is none of that name.
 func Find(name string) (Runtime, bool) {
 	for _, r := range All() {
 		if r.Name == name {

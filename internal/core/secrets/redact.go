@@ -14,13 +14,13 @@ import (
 // maxRounds bounds how often a text is searched for what a search before had no room for.
 const maxRounds = 64
 
-// Redactor takes secrets out of texts. It is not for several goroutines, and dear to make.
+// Redactor takes secrets out of texts. It is not safe for concurrent use, and is expensive to make.
 type Redactor struct{ scanner *Scanner }
 
 // NewRedactor makes a Redactor.
 func NewRedactor() *Redactor { return &Redactor{scanner: New()} }
 
-// Redact gives a text in which "[redacted: RULE]" stands for each secret; the text itself where it has none. Secrets are also
+// Redact returns a text in which "[redacted: RULE]" stands for each secret; the text itself where it has none. Secrets are also
 // found in strings of JSON, where a character such as a line feed is written as two and another one by its number, and in the events of a stream that
 // gives a string in pieces. It takes work as
 // Find does, at most the budget; a text that needs more, or that has more secrets than

@@ -59,7 +59,7 @@ const (
 	maxFindings = 16
 )
 
-// Scanner finds secrets. It compiles what it needs, once; it is not for several goroutines.
+// Scanner finds secrets. It compiles what it needs, once; it is not safe for concurrent use.
 type Scanner struct {
 	words *words
 	// rules that look at texts, and what is known of each, where it was needed.

@@ -57,7 +57,7 @@ func (d *decision) tick() {
 	d.e.Report = d.e.Report || len(d.s.Board.Silent()) != before
 }
 
-// Checked is a checkpoint of an agent that takes lines. One that asks no model has no other turns. It gives what the agent is to be asked once more.
+// Checked is a checkpoint of an agent that takes lines. One that asks no model has no other turns. It returns what the agent is to be asked once more.
 func (s *State) Checked(f Facts) (due []notice.Ask, e Effects) {
 	d := &decision{s: s, f: f}
 	if !s.Talks() {

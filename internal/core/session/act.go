@@ -20,7 +20,7 @@ type Act struct {
 	Rung policy.Rung `json:"rung"`
 	// Thread whose model learns the result.
 	Thread int `json:"thread"`
-	// Evidence says for people what is wrong.
+	// Evidence tells users what is wrong.
 	Evidence string `json:"evidence"`
 	// Message for the agent where the act was done, and Otherwise where it was not.
 	Message   string `json:"message"`

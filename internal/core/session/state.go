@@ -22,7 +22,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// State is what is remembered of the conversation about a task. The zero value remembers nothing. It is written as JSON: as a cache, for what was decided is
+// State is what is remembered of the conversation about a task. The zero value remembers nothing. It is stored as JSON: as a cache, for what was decided is
 // in the journal, and most of what was said is heard again.
 type State struct {
 	Task      string            `json:"task"`
@@ -31,7 +31,7 @@ type State struct {
 	Steering  steering.State    `json:"steering"`
 	// Threads have what was said to each. The Book knows which threads there are: nobody remembers anything of another one.
 	Threads map[int]*Thread `json:"threads,omitempty"`
-	// Bared is the turn without tools that the agent may end with; nil where there was none, or the agent has gone on after it.
+	// Bared is the turn without tools that the agent may end with; nil if there was none, or the agent has gone on after it.
 	Bared *Bared `json:"bared,omitempty"`
 	// Directed is what the main thread contains about directives.
 	Directed directives.Told `json:"directed,omitempty"`
@@ -68,7 +68,7 @@ type Thread struct {
 	Cuts  []dialect.Cut  `json:"cuts,omitempty"`
 	// Unsaid is what could not be said yet, because a request had no place for it.
 	Unsaid string `json:"unsaid,omitempty"`
-	// Bare is, where the last turn has no tools, how many messages the request had, because a client may send it once more; 0 where it has.
+	// Bare is, where the last turn has no tools, how many messages the request had, because a client may send it once more; 0 if it has.
 	Bare int `json:"bare,omitempty"`
 }
 

@@ -215,7 +215,7 @@ func (e Resisted) apply(s *State, _ time.Time) {
 // obeys ends the count of what failed.
 func (a *Agent) obeys() { a.Resisted, a.Resistance = 0, "" }
 
-// Aborted: the act under way broke off and has done nothing.
+// Aborted: the act in progress broke off and has done nothing.
 type Aborted struct{}
 
 func (Aborted) apply(s *State, _ time.Time) { s.idle() }

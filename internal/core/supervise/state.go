@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package supervise decides what a watchdog does next. It is a state machine of values: events are applied to a State,
-// Next says what to do, the caller does it and reports back with another event. At most one act is under way at a time.
+// Next says what to do, the caller does it and reports back with another event. At most one act is in progress at a time.
 package supervise
 
 import (
@@ -68,7 +68,7 @@ type Task struct {
 	// if there is none.
 	Corrections int
 	Correction  string
-	// Rejected says why the task has failed while its agent worked on it; empty where it has not. RejectedReason is one of the contract's.
+	// Rejected says why the task has failed while its agent worked on it; empty if it has not. RejectedReason is one of the contract's.
 	Rejected, RejectedReason string
 	// Restart is the ID of the act that starts the agent again from the beginning; empty if there is none. RestartReason tells users why, and
 	// Back says that the workspace was restored for it.
@@ -148,7 +148,7 @@ type Delivery struct {
 	Reviewed bool
 	// Objection is why the review refuses the head; empty when it does not. ObjectionReason is a reason of the protocol.
 	Objection, ObjectionReason string
-	// Squashed is why the head is one commit on the base; empty where it has the history of its checkpoints.
+	// Squashed is why the head is one commit on the base; empty if it has the history of its checkpoints.
 	Squashed string
 	// Pushed is the commit that the server has taken.
 	Pushed string
@@ -187,7 +187,7 @@ type State struct {
 	Told bool
 	// Place is where the work is, as the newest checkpoint has it.
 	Place Place
-	// Measure of steering that is under way; nil for none.
+	// Measure of steering that is in progress; nil for none.
 	Measure *Measure
 	// Requests that have no result yet.
 	Requests []protocol.Request

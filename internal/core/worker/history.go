@@ -14,7 +14,7 @@ type Message struct {
 	Calls []Call
 	// Results of the calls of the message before, in their order.
 	Results []Result
-	// Said is what the model has said in the words of its dialect; nil where that is not known, or cannot be said again.
+	// Said is what the model has said in the words of its dialect; nil if that is not known, or cannot be said again.
 	Said json.RawMessage
 }
 

@@ -57,7 +57,7 @@ func (s Speech) Listen(streamed bool) *Listener {
 // Write takes the next bytes.
 func (l *Listener) Write(p []byte) { l.reader.Write(p) }
 
-// Close says that there is nothing more, and gives the answer.
+// Close says that there is nothing more, and returns the answer.
 func (l *Listener) Close() Answer {
 	heard := l.reader.Close()
 	a := Answer{

@@ -57,7 +57,7 @@ type CredentialError struct{ err error }
 // Error implements error.
 func (e *CredentialError) Error() string { return e.err.Error() }
 
-// Unwrap gives its cause.
+// Unwrap returns its cause.
 func (e *CredentialError) Unwrap() error { return e.err }
 
 // New makes the client of a backend with the entries of the gateway's Secret. An entry that is not there is Missing; the error names

@@ -26,7 +26,7 @@ func WithSource(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, source{}, address)
 }
 
-// Source is the address and port that a request came from, so that what one address may ask can be bounded; empty where it
+// Source is the address and port that a request came from, so that what one address may ask can be bounded; empty if it
 // is not known.
 func Source(ctx context.Context) string {
 	address, _ := ctx.Value(source{}).(string)

@@ -65,7 +65,7 @@ type Outcome struct {
 	Feature string
 	// List of hosts that the request names; empty before it is known.
 	List egress.Field
-	// Target as host:port; empty where it could not be read.
+	// Target as host:port; empty if it could not be read.
 	Target string
 	// Reason in one word; Connected for a tunnel that ended cleanly.
 	Reason string

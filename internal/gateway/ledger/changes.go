@@ -123,7 +123,7 @@ func insertChanges(ctx context.Context, tx *transaction, o Owner, c protocol.Cha
 	return true, missing, err
 }
 
-// Changes gives what a checkpoint has changed, or what the newest has, where none is named; or wraps ErrNotFound.
+// Changes returns what a checkpoint has changed, or what the newest has, where none is named; or wraps ErrNotFound.
 func (k Checkpoints) Changes(ctx context.Context, featureUID string, checkpoint int64) (protocol.Changes, error) {
 	var c protocol.Changes
 	err := k.ledger.read(ctx, "read the changes of a checkpoint", func(db *sql.DB) error {

@@ -175,7 +175,7 @@ func retry(do func() error) error {
 	return err
 }
 
-// Usage gives the totals of a scope in its current period; key is as in core.Budget. Calls that were removed count.
+// Usage returns the totals of a scope in its current period; key is as in core.Budget. Calls that were removed count.
 func (l *Ledger) Usage(ctx context.Context, scope core.Scope, key string) (core.Usage, error) {
 	var u core.Usage
 	err := l.read(ctx, "read the usage", func(db *sql.DB) error {

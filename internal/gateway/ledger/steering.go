@@ -109,7 +109,7 @@ func (k Steering) List(ctx context.Context, featureUID string, after int64, limi
 	return list, err
 }
 
-// Step gives one with what surgery took out and put in, or wraps ErrNotFound.
+// Step returns one with what surgery took out and put in, or wraps ErrNotFound.
 func (k Steering) Step(ctx context.Context, featureUID string, sequence int64) (protocol.SteeringStep, error) {
 	var s protocol.SteeringStep
 	err := k.ledger.read(ctx, "read a step of steering", func(db *sql.DB) (err error) {

@@ -41,7 +41,7 @@ func (l *Ledger) Turns(ctx context.Context, featureUID string, after int64, limi
 	return turns, err
 }
 
-// Turn gives the call of a Sequence with its answers and its results of tools, or wraps ErrNotFound.
+// Turn returns the call of a Sequence with its answers and its results of tools, or wraps ErrNotFound.
 func (l *Ledger) Turn(ctx context.Context, featureUID string, sequence int64) (core.Interaction, error) {
 	var i core.Interaction
 	l.refused.flush(ctx)

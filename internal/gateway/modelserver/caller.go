@@ -25,7 +25,7 @@ import (
 type Caller struct {
 	// Feature as namespace/name, and its UID.
 	Feature, UID string
-	// Attempt and Task that the agent works on; Task is empty where it works on none.
+	// Attempt and Task that the agent works on; Task is empty if it works on none.
 	Attempt int64
 	Task    string
 	// Models of the Feature's policy, by role.

@@ -114,7 +114,7 @@ const (
 type Limits struct {
 	// Total is the limit of calls at once, and PerFeature the limit for one Feature.
 	Total, PerFeature int
-	// Memory for all buffers of all calls under way, in bytes. A Feature may hold half of it.
+	// Memory for all buffers of all calls in progress, in bytes. A Feature may hold half of it.
 	Memory int64
 	// Pause before the next request to the backend: it doubles each time.
 	Pause time.Duration
@@ -131,7 +131,7 @@ var DefaultLimits = Limits{Total: 1024, PerFeature: 32, Memory: 192 << 20, Pause
 // Options of a Server. All but Observe and Limits are required.
 type Options struct {
 	Authorizer Authorizer
-	// Table in effect now; nil where there is none yet.
+	// Table in effect now; nil if there is none yet.
 	Table   func() *Table
 	Ledger  Ledger
 	Now     func() time.Time
@@ -170,7 +170,7 @@ func New(o Options) *Server {
 // Reached says how the calls to some backends fare that are made with the platform's key. Backends that nobody asked are left out.
 func (s *Server) Reached(backends []models.Backend) []models.Reach { return s.doors.reach(backends) }
 
-// Drain waits until no call is under way, and each is recorded.
+// Drain waits until no call is in progress, and each is recorded.
 func (s *Server) Drain(ctx context.Context) error { return s.slots.Drain(ctx) }
 
 // ServeHTTP answers one request of a Feature's pod.

@@ -82,7 +82,7 @@ func NextCheckpoint(f *v1alpha1.Feature) int64 {
 }
 
 // OrdersProblem says what of a Feature is too large for its agent to be told or started with, and what to shorten; it is
-// empty where everything fits.
+// empty if everything fits.
 func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt string) string {
 	where := "spec.prompt"
 	if name, key, ok := PromptKey(f); ok {
@@ -317,7 +317,7 @@ func rollback(feature string, r v1alpha1.RollbackRequest) (back protocol.Rollbac
 	return back, ""
 }
 
-// PromptKey names the ConfigMap key that holds a Feature's prompt; ok is false where the spec holds it itself.
+// PromptKey names the ConfigMap key that holds a Feature's prompt; ok is false if the spec holds it itself.
 func PromptKey(f *v1alpha1.Feature) (configMap, key string, ok bool) {
 	if f.Spec.PromptFrom == nil {
 		return "", "", false

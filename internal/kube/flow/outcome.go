@@ -36,10 +36,10 @@ type Ending struct {
 	err error
 }
 
-// Error is the message, for people.
+// Error is the message, for users.
 func (e *Ending) Error() string { return e.err.Error() }
 
-// Unwrap gives errors.Is and errors.As the cause.
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e *Ending) Unwrap() error { return e.err }
 
 // Waitf is something expected that has yet to happen; after is when to look again without an event.

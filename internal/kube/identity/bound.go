@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bound gives the pod and its uid that a token for our audience is bound to, and no more: whether that pod may say
+// Bound returns the pod and its uid that a token for our audience is bound to, and no more: whether that pod may say
 // anything is for the caller to know. Nothing is remembered.
 func (a *Authenticator) Bound(ctx context.Context, token string) (types.NamespacedName, types.UID, error) {
 	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {

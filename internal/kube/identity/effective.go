@@ -31,7 +31,7 @@ type AsOf struct {
 	// Policies is the version up to which the API server vouches for the SupervisorPolicies; it is empty for a reader
 	// that does not know it, such as a cache.
 	Policies string
-	// Namespace is the version of the Feature's namespace; empty where no policy selects by its labels.
+	// Namespace is the version of the Feature's namespace; empty if no policy selects by its labels.
 	Namespace string
 }
 

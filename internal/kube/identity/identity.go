@@ -97,7 +97,7 @@ func New(options Options) (*Authenticator, error) {
 	return &Authenticator{options: options, proved: proved, refused: refused, gate: newGate()}, nil
 }
 
-// Authenticate gives the caller that holds a token. What the token proves is remembered for 30 seconds; that the
+// Authenticate returns the caller that holds a token. What the token proves is remembered for 30 seconds; that the
 // Feature still names the pod is checked each time.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Caller, error) {
 	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -48,7 +48,7 @@ var (
 // Authenticator tells who holds a token; *identity.Authenticator is one.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (identity.Caller, error)
-	// Bound gives the pod that a token is bound to, whichever that is.
+	// Bound returns the pod that a token is bound to, whichever that is.
 	Bound(ctx context.Context, token string) (types.NamespacedName, types.UID, error)
 }
 
@@ -111,7 +111,7 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Ask asks for something of a Feature's record, and gives the answer as it comes. The context bounds all of it. One inquiry about a
+// Ask sends an inquiry about a Feature's record, and returns the answer as it arrives. The context bounds all of it. One inquiry about a
 // Feature is open at a time, whichever replica has it.
 func (s *Server) Ask(ctx context.Context, key types.NamespacedName, q protocol.Inquiry) (*Answer, func(), error) {
 	return s.inquiries.ask(ctx, key, q)

@@ -27,7 +27,7 @@ func validateAcknowledged(a protocol.Acknowledgment) error {
 	return nil
 }
 
-// Acknowledge gives what a Checkpoint keeps after a report of what the agent has acknowledged, and whether it is more than before. The first word
+// Acknowledge returns what a Checkpoint keeps after a report of what the agent has acknowledged, and whether it is more than before. The first word
 // about a rule stays. It does not change what it is given.
 func Acknowledge(kept []v1alpha1.Acknowledgment, r protocol.Report) (next []v1alpha1.Acknowledgment, more bool) {
 	a := v1alpha1.Acknowledgment{Rule: Clean(r.Acknowledged.Rule, maxRule), Turn: r.Acknowledged.Turn, Time: *apiTime(r.Time), Text: Clean(r.Acknowledged.Text, maxEvidence)}

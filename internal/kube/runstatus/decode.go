@@ -27,7 +27,7 @@ const (
 
 // Refusal is a report, or a batch, that cannot be applied, now or ever.
 type Refusal struct {
-	// Report that is refused; zero where it is the batch.
+	// Report that is refused; zero if it is the batch.
 	Report protocol.ReportAck
 	// TooLarge: it has more than protocol.MaxReportBytes. Nobody has read which reports it has.
 	TooLarge bool

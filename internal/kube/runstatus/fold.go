@@ -137,7 +137,7 @@ func applyLate(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 	}
 }
 
-// Adopt gives the run after a Checkpoint that exists and whose report is not at hand.
+// Adopt returns the run after a Checkpoint that exists and whose report is not at hand.
 func Adopt(run v1alpha1.RunStatus, c *v1alpha1.Checkpoint) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
 	add(&next, c.Name, c.Spec, specMessage(c.Spec))

@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 )
 
-// Checks of an Output template; some is false where it only formats.
+// Checks of an Output template; some is false if it only formats.
 func Checks(c v1alpha1.AnswerChecks) (checks answers.Checks, some bool) {
 	checks = answers.Checks{Sections: c.RequiredSections, Patterns: c.RequiredPatterns, Phrases: c.ForbiddenPhrases}
 	if c.JSONSchema != nil {

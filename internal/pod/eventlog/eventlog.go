@@ -28,7 +28,7 @@ type Options struct {
 	MaxBytes int64
 	// Keep is how many older files are kept. Default 3.
 	Keep int
-	// KeyOf gives the key of a line; ok is false for a line that is none.
+	// KeyOf returns the key of a line; ok is false for a line that is none.
 	KeyOf func(line []byte) (key string, ok bool)
 }
 

@@ -75,7 +75,7 @@ func (l Link) trust() (*tls.Config, error) {
 	return &tls.Config{RootCAs: roots, ServerName: l.Name, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}, nil
 }
 
-// ReadToken gives the pod's token as it is now.
+// ReadToken returns the pod's token as it is now.
 func (l Link) ReadToken() (string, error) {
 	info, err := os.Stat(l.Token)
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 
 // PatchError says why a patch is not applied, in words for its author. Nothing was changed.
 type PatchError struct {
-	// Path that it is about; empty where it is the whole patch. It comes from the patch: escape it before it is shown.
+	// Path that it is about; empty if it is the whole patch. It comes from the patch: escape it before it is shown.
 	Path string
 	// Reason names the line or hunk and what is wrong.
 	Reason string

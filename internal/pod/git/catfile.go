@@ -44,7 +44,7 @@ type catFile struct {
 	room []byte
 }
 
-// Stat gives kind and size of an object. ErrNoObject says that it is not there.
+// Stat returns kind and size of an object. ErrNoObject says that it is not there.
 func (o *Objects) Stat(ctx context.Context, id objects.ID) (objects.Kind, int64, error) {
 	var kind objects.Kind
 	var size int64
@@ -80,7 +80,7 @@ func (o *Objects) StatAll(ctx context.Context, ids []objects.ID, visit func(i in
 	return nil
 }
 
-// Read gives kind and content of an object. ErrTooLarge says that it has more than limit bytes.
+// Read returns kind and content of an object. ErrTooLarge says that it has more than limit bytes.
 func (o *Objects) Read(ctx context.Context, id objects.ID, limit int64) (objects.Kind, []byte, error) {
 	var kind objects.Kind
 	var content []byte

@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Diff gives every path that differs between two trees or commits, sorted by path, with sizes and link targets.
+// Diff returns every path that differs between two trees or commits, sorted by path, with sizes and link targets.
 func (r *Repository) Diff(ctx context.Context, a, b objects.ID) ([]judge.Change, error) {
 	before, err := r.Tree(ctx, a)
 	if err != nil {

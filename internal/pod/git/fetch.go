@@ -123,7 +123,7 @@ func (r runner) fetchRef(ctx context.Context, remote Remote, settings []setting,
 	return r.syncBoundary()
 }
 
-// Boundary is the path of the file that names the commits whose parents the server lacks; empty where it lacks none.
+// Boundary is the path of the file that names the commits whose parents the server lacks; empty if it lacks none.
 func (r *Repository) Boundary() string {
 	if _, err := os.Stat(r.runner.boundary()); err != nil {
 		return ""

@@ -50,7 +50,7 @@ func (r *Repository) UpdateRefs(ctx context.Context, updates []RefUpdate) error 
 	return nil
 }
 
-// Ref gives what a ref names; the zero ID when it does not exist.
+// Ref returns what a ref names; the zero ID when it does not exist.
 func (r *Repository) Ref(ctx context.Context, name string) (objects.ID, error) {
 	if err := checkName("ref", name); err != nil {
 		return objects.ID{}, err

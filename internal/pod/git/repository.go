@@ -137,7 +137,7 @@ func (r *Repository) ReadCommit(ctx context.Context, id objects.ID) (objects.Com
 	return objects.ParseCommit(content)
 }
 
-// TreeOf gives the tree of a commit, or the ID itself where it names a tree.
+// TreeOf returns the tree of a commit, or the ID itself where it names a tree.
 func (r *Repository) TreeOf(ctx context.Context, id objects.ID) (objects.ID, error) {
 	kind, _, err := r.objects.Stat(ctx, id)
 	if err != nil {

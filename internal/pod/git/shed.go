@@ -46,7 +46,7 @@ func (x *Reach) Add(id objects.ID) { x.seen[id] = struct{}{} }
 // Remove removes one object.
 func (x *Reach) Remove(id objects.ID) { delete(x.seen, id) }
 
-// AddTree adds a tree with everything in it, and gives what is new.
+// AddTree adds a tree with everything in it, and returns what is new.
 func (x *Reach) AddTree(ctx context.Context, id objects.ID) ([]objects.ID, error) {
 	var fresh []objects.ID
 	err := x.walk(ctx, id, &fresh)

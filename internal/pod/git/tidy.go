@@ -292,7 +292,7 @@ func (k Packs) History(ctx context.Context, commit, base objects.ID, dir string)
 	return paths, nil
 }
 
-// Added gives the bytes of the packs that are not kept: what checkpoints have added.
+// Added returns the bytes of the packs that are not kept: what checkpoints have added.
 func (k Packs) Added() (int64, error) {
 	packs, err := k.packs()
 	var sum int64

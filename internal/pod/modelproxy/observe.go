@@ -34,7 +34,7 @@ type Exchange interface {
 	Turn() int64
 	// Passed hears that more of an answer has come, or, where it says nothing, a sign that the connection lives. It is called often, and must not wait.
 	Passed(says bool)
-	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 where nobody knows it.
+	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 if nobody knows it.
 	Answered(a *conversation.Answer, window int64)
 	// Failed hears an answer that is an error.
 	Failed(a failures.Answer)

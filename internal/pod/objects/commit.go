@@ -30,7 +30,7 @@ type Commit struct {
 	Message string
 }
 
-// Encode gives the content of the commit object. It refuses a commit that Git would refuse or misread.
+// Encode returns the content of the commit object. It refuses a commit that Git would refuse or misread.
 func (c Commit) Encode() ([]byte, error) {
 	if c.Tree.IsZero() {
 		return nil, errors.New("commit without a tree")
@@ -49,7 +49,7 @@ func (c Commit) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// String gives the form that commits hold. Characters that end a field there are left out, as Git itself does.
+// String returns the form that commits hold. Characters that end a field there are left out, as Git itself does.
 func (p Person) String() string {
 	return fmt.Sprintf("%s <%s> %d %s", cleanField(p.Name), cleanField(p.Email), p.When.Unix(), p.When.Format("-0700"))
 }

@@ -43,7 +43,7 @@ func parseID(digits []byte) (ID, error) {
 	return id, nil
 }
 
-// String gives the 40 hexadecimal digits; a zero ID gives 40 zeros, which Git reads as "nothing".
+// String returns the 40 hexadecimal digits; a zero ID gives 40 zeros, which Git reads as "nothing".
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
 // IsZero tells whether the ID names nothing.

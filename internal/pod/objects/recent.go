@@ -48,7 +48,7 @@ func (r *Recent) keep(id ID, content []byte) {
 	}
 }
 
-// Get gives the content that is kept for an ID. It is not compared with the ID yet, see Same.
+// Get returns the content that is kept for an ID. It is not compared with the ID yet, see Same.
 func (r *Recent) Get(id ID) (content []byte, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

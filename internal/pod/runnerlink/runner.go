@@ -23,7 +23,7 @@ var (
 
 // RefusedError is the runner's answer that it could not carry out a command, for example because the program does not exist.
 type RefusedError struct {
-	// Reason is a sentence for people.
+	// Reason is a sentence for users.
 	Reason string
 }
 

@@ -74,7 +74,7 @@ type PatchResult struct {
 	OperationID string `json:"operation_id"`
 	// Status is applied or refused; a refused patch changed nothing.
 	Status string `json:"status"`
-	// Message for people and models.
+	// Message for users and models.
 	Message string `json:"message"`
 	// Checkpoint that records an applied patch.
 	Checkpoint string `json:"checkpoint,omitempty"`

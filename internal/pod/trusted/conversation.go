@@ -20,7 +20,7 @@ func NewConversationCache(d Dir) *ConversationCache {
 	return &ConversationCache{path: d.conversation()}
 }
 
-// Load what was kept; nil where nothing was.
+// Load what was kept; nil if nothing was.
 func (m *ConversationCache) Load() ([]byte, error) {
 	data, err := os.ReadFile(m.path)
 	if errors.Is(err, fs.ErrNotExist) {

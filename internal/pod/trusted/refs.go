@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Move is a ref on its way from one commit to another, in hexadecimal; Old is empty where there is no such ref yet.
+// Move is a ref on its way from one commit to another, in hexadecimal; Old is empty if there is no such ref yet.
 type Move struct{ Name, Old, New string }
 
 // MoveRefs moves refs together by compare-and-swap, and skips refs that are already there. The error is ErrCorrupt if a ref is at neither commit.
@@ -47,7 +47,7 @@ func MoveRefs(ctx context.Context, repo *git.Repository, moves ...Move) error {
 	return repo.UpdateRefs(ctx, updates)
 }
 
-// Ref is where the journal has a ref; Commit is empty where there is none.
+// Ref is where the journal has a ref; Commit is empty if there is none.
 type Ref struct{ Name, Commit string }
 
 // CheckRefs fails with ErrCorrupt where a ref is not where the journal has it.

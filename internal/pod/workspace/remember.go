@@ -87,7 +87,7 @@ func (e *Engine) memoir() (memoir, error) {
 }
 
 // Recall takes over what the engine before has left, once: files that have the signature that it has seen need not be read
-// again, as little as if this engine had seen it. It is false where there is nothing, or nothing that can be relied on:
+// again, as little as if this engine had seen it. It is false if there is nothing, or nothing that can be relied on:
 // everything is then read. Call it after Reset.
 func (e *Engine) Recall(ctx context.Context) (bool, error) {
 	e.mu.Lock()

@@ -47,7 +47,7 @@ func (e *Engine) Changed() int {
 }
 
 // Delay is the longest time since the last Recorded from a change until its path counted among the Changed, as far as it was measured: at most once for each
-// time that events were read, to within a tick of the kernel's clock, and never by a capture. It is 0 where none was.
+// time that events were read, to within a tick of the kernel's clock, and never by a capture. It is 0 if none was.
 func (e *Engine) Delay() time.Duration {
 	return e.watcher.longest(false)
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Written gives files and links that changed since the last capture began, as far as the watcher saw and at most limit of
+// Written returns files and links that changed since the last capture began, as far as the watcher saw and at most limit of
 // them, as changes from the base whose content nobody has looked at: a file as long as it was is left out. It is a hint and no
-// more than that. Whole says whether these are all: there may be more than limit, and while a capture or restore is under way nothing is known.
+// more than that. Whole says whether these are all: there may be more than limit, and while a capture or restore is in progress nothing is known.
 func (e *Engine) Written(ctx context.Context, limit int) (changes []judge.Change, whole bool, err error) {
 	if !e.mu.TryLock() {
 		return nil, false, nil

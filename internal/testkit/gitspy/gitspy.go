@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// New gives a git program whose reader of objects is listened to, and the number of exchanges with it until now.
+// New returns a git program whose reader of objects is listened to, and the number of exchanges with it until now.
 func New(t testing.TB) (program string, exchanges func() int) {
 	t.Helper()
 	dir := t.TempDir()

@@ -81,7 +81,7 @@ type Recorded struct {
 	Body   string            `json:"body"`
 	// From is the address of the client, without the port.
 	From string `json:"from"`
-	// Status of the answer; 0 while it is under way.
+	// Status of the answer; 0 while it is in progress.
 	Status int `json:"status"`
 }
 
@@ -109,7 +109,7 @@ func (s *Server) Recorded() []Recorded {
 	return all
 }
 
-// ServeRecorded gives the last requests as a JSON list.
+// ServeRecorded returns the last requests as a JSON list.
 func (s *Server) ServeRecorded(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(encode(s.Recorded()))

@@ -168,7 +168,7 @@ func (r *Room) Remove(path string) {
 	r.must(os.Remove(filepath.Join(r.Root, path)))
 }
 
-// Read a file of the workspace; empty where there is none.
+// Read a file of the workspace; empty if there is none.
 func (r *Room) Read(path string) string {
 	r.t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.Root, path))
@@ -178,7 +178,7 @@ func (r *Room) Read(path string) string {
 	return string(content)
 }
 
-// Promoted is a file of what was promoted last; empty where there is none.
+// Promoted is a file of what was promoted last; empty if there is none.
 func (r *Room) Promoted(path string) string {
 	r.t.Helper()
 	id, err := objects.ParseID(r.Journal.State().Promoted.Tree)

@@ -43,7 +43,7 @@ type Freeze struct {
 	Still bool
 	// Flaw is why it was none: a process ran meanwhile, or it ended by its limit.
 	Flaw error
-	// Pause is what came of asking the agent to pause before it; nil where that was not asked.
+	// Pause is what came of asking the agent to pause before it; nil if that was not asked.
 	Pause *protocol.Pause
 }
 

@@ -38,7 +38,7 @@ func (p Patch) sum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Recall gives the answer to an operation that was answered before. The error is for the agent: another patch has the id.
+// Recall returns the answer to an operation that was answered before. The error is for the agent: another patch has the id.
 func Recall(task journal.Task, p Patch) (result tools.PatchResult, known bool, err error) {
 	switch o, recall := task.Recall(p.ID, p.sum()); recall {
 	case journal.RecallReplay:

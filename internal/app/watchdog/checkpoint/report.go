@@ -26,7 +26,7 @@ const (
 	maxReason     = 512
 )
 
-// Directory that all changes are in, as text that can be seen; empty where that is the workspace itself. Changes are sorted by path.
+// Directory that all changes are in, as text that can be seen; empty if that is the workspace itself. Changes are sorted by path.
 func Directory(changes []judge.Change) string {
 	if len(changes) == 0 {
 		return ""

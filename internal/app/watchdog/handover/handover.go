@@ -43,9 +43,9 @@ const (
 type Options struct {
 	Dir     trusted.Dir
 	Journal *trusted.Journal
-	// Repository of the checkpoints; nil where there is none yet, and nothing to hand over.
+	// Repository of the checkpoints; nil if there is none yet, and nothing to hand over.
 	Repository *git.Repository
-	// Send gives the gateway something in gzip, at a path; nil hands nothing over. ErrRefused is wrapped where it does not help to try again.
+	// Send sends the gateway something in gzip, at a path; nil hands nothing over. ErrRefused is wrapped where it does not help to try again.
 	Send  func(ctx context.Context, path string, packed []byte) error
 	Log   *slog.Logger
 	Probe steps.Probe

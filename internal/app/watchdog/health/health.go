@@ -61,7 +61,7 @@ func (h *Health) Tell(c Component, problem string) {
 	}
 }
 
-// List gives what is wrong, in a stable order.
+// List returns what is wrong, in a stable order.
 func (h *Health) List() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -49,7 +49,7 @@ type Service struct {
 // New service.
 func New(o Options) *Service { return &Service{Options: o} }
 
-// Wait for the tidying under way; its context ends it.
+// Wait for the tidying in progress; its context ends it.
 func (s *Service) Wait() { s.working.Wait() }
 
 // Tidy gives back the memory that a checkpoint took, and puts packs together in the background.

@@ -50,7 +50,7 @@ type Options struct {
 	Attempt  int64
 	// Reach of an agent that asks no model: whether it has tools, and takes lines.
 	Reach steering.Reach
-	// Directives of people; nil where there are none.
+	// Directives of people; nil if there are none.
 	Directives Directives
 	// Told is called with each notice about its work that the agent gets; it may be nil.
 	Told func(text string)
@@ -318,7 +318,7 @@ func (s *Service) Talks() bool { return look(s, (*session.State).Talks) }
 // Silent describes the broken rules about which the watchdog asked the agent twice without an answer.
 func (s *Service) Silent() []string { return look(s, (*session.State).Silent) }
 
-// Checked is a checkpoint of an agent that takes lines. It gives what the agent is to be asked once more.
+// Checked is a checkpoint of an agent that takes lines. It returns what the agent is to be asked once more.
 func (s *Service) Checked() (due []notice.Ask) {
 	s.with(func(state *session.State, f session.Facts) (e session.Effects) {
 		due, e = state.Checked(f)

@@ -28,7 +28,7 @@ const (
 	takenBack = "it was taken back"
 )
 
-// Entry is how far a directive is, as the journal has it. It is written as JSON.
+// Entry is how far a directive is, as the journal has it. It is stored as JSON.
 type Entry struct {
 	ID string `json:"id"`
 	// Sum of what it says: other words under the same id are another directive.
@@ -42,7 +42,7 @@ type Entry struct {
 	Age  int `json:"age,omitempty"`
 	// Input names the process whose standard input it was written to last.
 	Input string `json:"input,omitempty"`
-	// Message says more, for people.
+	// Message says more, for users.
 	Message string `json:"message,omitempty"`
 }
 
@@ -165,7 +165,7 @@ func (l List) over(e Entry, state, message string) Entry {
 	return e
 }
 
-// Follow what is given now. It gives the entries that change.
+// Follow what is given now. It returns the entries that change.
 func (l List) Follow() (changes []Entry) {
 	now := map[string]bool{}
 	for _, d := range l.given {

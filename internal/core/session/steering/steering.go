@@ -79,7 +79,7 @@ type Step struct {
 	Rung   Rung         `json:"rung"`
 	Kind   anomaly.Kind `json:"kind"`
 	Thread int          `json:"thread"`
-	// Message for the agent; of Hold and what is above it, for people too. "" where nothing is to be said.
+	// Message for the agent; of Hold and what is above it, for users too. "" where nothing is to be said.
 	Message string `json:"message,omitempty"`
 	// Otherwise is the message of a step of Hold and above that could not be done.
 	Otherwise string `json:"otherwise,omitempty"`
@@ -98,7 +98,7 @@ func (s Step) Halts() bool { return !s.Over && above(s.Rung, NoTools) }
 // maxRecovers bounds the tools that are remembered.
 const maxRecovers = 16
 
-// State is what was done. The zero value has done nothing. It is written as JSON.
+// State is what was done. The zero value has done nothing. It is stored as JSON.
 type State struct {
 	Threads []Thread `json:"threads,omitempty"`
 	// Recovered are tools on which surgery was tried, in episodes that are over.
