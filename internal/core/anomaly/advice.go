@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Advice is the one thing to do about a finding, in words for the agent. What a detector of another version has found is answered as the first
-// detector of its kind does. There is none for PaceEscalated, of which the plan of a role speaks.
+// Advice is the one thing to do about a finding, in words for the agent. For a finding of an unknown detector, from another version, it is
+// the advice of the first detector of the same kind. It is empty for PaceEscalated: the plan of a role says what to do.
 func (f Finding) Advice() string {
 	all := detectors()
 	i := slices.IndexFunc(all, func(d detector) bool { return d.name == f.Detector && d.kind == f.Kind && d.advice != nil })
@@ -24,7 +24,7 @@ func (f Finding) Advice() string {
 	return all[i].advice(f)
 }
 
-// About is what people read of a detector.
+// About describes a detector to users.
 type About struct {
 	Name string
 	Kind Kind

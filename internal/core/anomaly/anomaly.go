@@ -30,7 +30,7 @@ func kinds() []Kind {
 	return []Kind{PaceEscalated, CascadeFailure, ContextPressure, AgentStalled, AgentLooping}
 }
 
-// Detectors, by their names. Pace is what the others lead to.
+// Detectors, by their names. Pace follows from the findings of the others.
 const (
 	Pace         = "pace"
 	Cascade      = "cascade"
@@ -77,20 +77,21 @@ func (l Level) String() string {
 	return [...]string{"primary", "alternate", "contingent", "emergency"}[min(max(l, Primary), Emergency)]
 }
 
-// Thresholds of a policy and of a role. Figures are turns where nothing else is said.
+// Thresholds of a policy and of a role. Numbers are turns unless a field says otherwise.
 type Thresholds struct {
 	// Role says that the agent has a role in its policy, whose PACE plan applies. Without a role there is no plan to fall off: an agent
 	// without progress counts as stalled.
 	Role bool
-	// CheckEvery and Cooldown say how often the conversation is looked at, and how long nothing is said about the same anomaly again.
+	// CheckEvery is the number of turns between two checks of the conversation, and Cooldown the number between two messages about the same anomaly.
 	CheckEvery, Cooldown int
 	// Stall is how many turns may bring nothing.
 	Stall int
 	// Loop is how many equal calls in a row may fail in the same way. All other repetitions are measured by it.
 	Loop int
-	// ContextPercent of the model's window that calls for a wrap-up, and ContextUrgent the one at which nothing else may be begun.
+	// ContextPercent of the model's window that calls for a wrap-up, and ContextUrgent the share at which the agent must not begin anything else.
 	ContextPercent, ContextUrgent int
-	// Compaction of the client: up to where it makes room by itself, a full context is nothing to speak of. Zero where a policy says ContextPercent.
+	// Compaction is the point at which the client compacts its context by itself: below it, a full context is not a finding. It is zero if a
+	// policy sets ContextPercent.
 	Compaction Compaction
 	// Cascade is how many different tools may fail within the last five calls.
 	Cascade int

@@ -12,8 +12,8 @@ type Compaction struct {
 	MostFree int
 }
 
-// At is the point of a window at which the client compacts, in tokens; 0 if it does not, or where the window is smaller than what it wants to
-// have free.
+// At is the point of a window at which the client compacts, in tokens; 0 if it does not, or if the window is smaller than the space that it
+// wants to keep free.
 func (c Compaction) At(window int64) int64 {
 	free := c.Free
 	if c.MostFree > 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// Episode of an anomaly, from the first finding until it is over: what was found last, and what was done about it.
+// Episode of an anomaly, from the first finding until it is over: the last finding, and what steering did about it.
 type Episode struct {
 	Finding Finding `json:"finding"`
 	// Held is the turn of its thread in which it was seen last.
 	Held int64 `json:"held"`
 	// Tried are the rungs that were climbed, in their order.
 	Tried []policy.Rung `json:"tried,omitempty"`
-	// RunTurn and At of what was done last.
+	// RunTurn and At say when steering acted last.
 	RunTurn int64     `json:"runTurn,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 	// Causes of the emergency that the agent has a message about.
@@ -54,7 +54,7 @@ func (e *Episode) is(kind Kind, thread int) bool {
 	return e.Finding.Kind == kind && e.Finding.Thread == thread
 }
 
-// Recall that a rung was tried without a request in the episode of a finding, of which nothing else may be known.
+// Recall records that steering tried a rung without a request in the episode of a finding. The state may know nothing else of that episode.
 func (s *State) Recall(f Finding, rung policy.Rung, at time.Time) {
 	e := s.Episode(f.Kind, f.Thread)
 	if e == nil {

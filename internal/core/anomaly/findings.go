@@ -20,7 +20,7 @@ const maxEvidence = 512
 // calming is how many turns of doing something else end an anomaly.
 const calming = 3
 
-// Look what is wrong now: Episodes has it then. It returns the episodes that are over. Nothing is found in calls without tools.
+// Look finds what is wrong now, and records it in Episodes. It returns the episodes that are over. It finds nothing in calls without tools.
 func (s *State) Look(r Thresholds, now time.Time) (over []Episode) {
 	threads := s.Threads
 	if !slices.ContainsFunc(threads, (*Thread).main) { // an agent that has never asked a model may hang too
@@ -192,7 +192,7 @@ func (s *State) pace(l look, found []Finding) (Episode, bool) {
 	return s.episode(l, PaceEscalated, f, !calm, false)
 }
 
-// Off says that a finding is a way that leads nowhere, of which the plan of a role speaks where there is one.
+// Off says that a finding means that the agent is on a wrong way. The plan of a role, if there is one, applies to such findings.
 func Off(f Finding) bool {
 	first, _, _ := strings.Cut(cmp.Or(f.Causes, f.Detector), "+")
 	return slices.ContainsFunc(detectors(), func(d detector) bool { return d.name == first && d.off })

@@ -23,14 +23,14 @@ const (
 	maxEdits, maxTrees = 16, 16
 )
 
-// State is what was seen of an agent. The zero value has seen nothing. It is stored as JSON.
+// State is what the watchdog has seen of an agent. The zero value has seen nothing. It is stored as JSON.
 type State struct {
 	// Task that the agent works on, by its name; "" where it has none.
 	Task string `json:"task,omitempty"`
 	// RunTurn is the turn of the run, which users see: it counts the turns of main threads, over all agents, tasks and attempts. The caller sets it.
 	RunTurn int64     `json:"runTurn,omitempty"`
 	Threads []*Thread `json:"threads,omitempty"`
-	// Changes counts what was seen to change in the workspace.
+	// Changes counts the observed changes in the workspace.
 	Changes int64 `json:"changes,omitempty"`
 	// Trees that were captured, the newest last, and how many times in a row one came that had been there before.
 	Trees []sum `json:"trees,omitempty"`
@@ -40,8 +40,8 @@ type State struct {
 	// Refused counts the trees in a row whose checkpoint was not valid.
 	Refused int  `json:"refused,omitempty"`
 	Valid   bool `json:"valid,omitempty"`
-	// Moved is when something moved last, signs of life apart, which are what the agent prints and what keeps the connection of an answer open: they are
-	// in Printed. Worked leaves out what processes compute, too.
+	// Moved is the time of the last activity. It excludes signs of life, which Printed has: output of the agent, and data that only keeps the
+	// connection of an answer open. Worked also excludes the computing of processes.
 	Moved   time.Time `json:"moved,omitzero"`
 	Worked  time.Time `json:"worked,omitzero"`
 	Printed time.Time `json:"printed,omitzero"`
@@ -50,7 +50,7 @@ type State struct {
 	Pulsed time.Time `json:"pulsed,omitzero"`
 	// Acted is when the model called a tool for the first time since the agent was started.
 	Acted time.Time `json:"acted,omitzero"`
-	// Episodes that are not over, most urgent first, and of each kind what the main thread is in before the others. There is at most one of a kind for
+	// Episodes that are not over, most urgent first, and within one kind the main thread's first. There is at most one of a kind for
 	// each thread.
 	Episodes []Episode `json:"episodes,omitempty"`
 }
@@ -62,9 +62,9 @@ type Thread struct {
 	// Turn is the number of the newest turn, and Heard when it came.
 	Turn  int64     `json:"turn"`
 	Heard time.Time `json:"heard,omitzero"`
-	// Task is the turn in which somebody said what to do next.
+	// Task is the turn with the newest instruction.
 	Task int64 `json:"task,omitempty"`
-	// Told is what somebody said last, and Spoken the turn in which it was something new.
+	// Told is the newest text from a user or the client, and Spoken the turn in which it was new.
 	Told   sum   `json:"told,omitempty"`
 	Spoken int64 `json:"spoken,omitempty"`
 	// Idle counts the turns that brought nothing.
@@ -72,7 +72,7 @@ type Thread struct {
 	// Asked is the time of the request that a model has not answered, and Answered the end of the newest answer.
 	Asked    time.Time `json:"asked,omitzero"`
 	Answered time.Time `json:"answered,omitzero"`
-	// Calls says that tools are at work, and Sleeps how long they have said that they wait.
+	// Calls says that tools are at work, and Sleeps is the waiting time that they announced.
 	Calls  bool          `json:"calls,omitempty"`
 	Sleeps time.Duration `json:"sleeps,omitempty"`
 	Steps  []step        `json:"steps,omitempty"`
@@ -83,7 +83,7 @@ type Thread struct {
 	// Changes of the workspace that this thread knows of, and Own counts the turns in which it has changed something itself.
 	Changes int64 `json:"changes,omitempty"`
 	Own     int64 `json:"own,omitempty"`
-	// Words of the model, and in how many turns they were the same and brought nothing.
+	// Words of the model, and the number of turns in which they were the same and brought nothing.
 	Words sum `json:"words,omitempty"`
 	Same  int `json:"same,omitempty"`
 	// Fails counts the consecutive turns without a success and without a change.
@@ -94,14 +94,15 @@ type Thread struct {
 	Compacts int   `json:"compacts,omitempty"`
 	Left     int   `json:"left,omitempty"`
 	Window   int64 `json:"window,omitempty"`
-	// Before has what calls gave before the newest compaction, and Known and News count the calls since that gave the same, and others. Rounds are
-	// the compactions in a row before which most was known and nothing had changed since Began.
+	// Before has the results of calls before the newest compaction. Known counts the later calls with the same results, and News the others.
+	// Rounds is the number of consecutive compactions before which most results were known and nothing had changed since Began.
 	Before []sum `json:"before,omitempty"`
 	Known  int   `json:"known,omitempty"`
 	News   int   `json:"news,omitempty"`
 	Rounds int   `json:"rounds,omitempty"`
 	Began  int64 `json:"began,omitempty"`
-	// Errors in a row instead of an answer, Asks in a row that said nothing new, when the first of them was, and the newest status.
+	// Errors is the number of consecutive errors instead of an answer, and Asks the number of consecutive requests without anything new; also
+	// the time of the first of them, and the newest status.
 	Errors    int       `json:"errors,omitempty"`
 	Asks      int       `json:"asks,omitempty"`
 	Permanent int       `json:"permanent,omitempty"`
@@ -199,7 +200,7 @@ func (s *State) Retain(known func(thread int) bool) {
 	s.Threads = slices.DeleteFunc(s.Threads, func(t *Thread) bool { return !known(t.ID) })
 }
 
-// Answer takes the end of an answer. Window is how much the model can take in, in tokens; 0 if nobody knows.
+// Answer takes the end of an answer. Window is the context window of the model in tokens; 0 if it is unknown.
 func (s *State) Answer(thread int, a conversation.Answer, window int64, now time.Time) {
 	s.move(now)
 	t := s.thread(thread, "")

@@ -47,7 +47,7 @@ var bare = regexp.MustCompile(`(?i)^[\s(<]*(?:(?:process |command )?exit(?:ed)?(
 
 const longestBare = 64
 
-// Name of a tool, as findings have it. Names are the agent's: what is left of one cannot end a sentence or begin one.
+// Name of a tool, as findings show it. The agent chooses names, so Name removes characters that could end a sentence or begin one.
 func Name(tool string) string {
 	const most = 48
 	out := []byte(tool[:min(len(tool), most)])

@@ -21,9 +21,9 @@ type Type string
 const (
 	// MissingRequiredSection: a heading that the answer must have is not there.
 	MissingRequiredSection Type = "MissingRequiredSection"
-	// IncorrectFormat: the answer is empty, or is not what a schema, a pattern or a list of phrases asks for.
+	// IncorrectFormat: the answer is empty, or does not match a schema, a pattern or a list of phrases.
 	IncorrectFormat Type = "IncorrectFormat"
-	// SkippedValidation: the answer cannot be checked, so that it counts as one that breaks a rule.
+	// SkippedValidation: the answer cannot be checked, so it counts as a violation.
 	SkippedValidation Type = "SkippedValidation"
 )
 
@@ -42,11 +42,11 @@ const (
 type Violation struct {
 	Type     Type
 	Severity Severity
-	// Message says what is wrong and what to do, to the model as to people.
+	// Message says what is wrong and what to do, for the model and for users.
 	Message string
 }
 
-// Checks of one Output template. The zero value asks for nothing.
+// Checks of one Output template. The zero value accepts every answer.
 type Checks struct {
 	// Sections that the answer must have a heading for.
 	Sections []string `json:"sections,omitempty"`

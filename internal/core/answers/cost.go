@@ -20,7 +20,7 @@ const (
 	mostPattern, perUnit = 1000, 16
 )
 
-// Check says why a template cannot ask for this; the message is for its author.
+// Check says why a template cannot have these checks; the message is for its author.
 func (c Checks) Check() error {
 	for _, s := range c.Sections {
 		if key(s) == "" || strings.ContainsAny(s, "\r\n") {

@@ -268,7 +268,7 @@ func (w weigher) reference(ref string) (int, error) {
 	return n, err
 }
 
-// Compact is a schema as it is kept: what is the same has the same text.
+// Compact is the stored form of a schema: equal schemas have the same text.
 func Compact(schema []byte) string {
 	var b bytes.Buffer
 	if json.Compact(&b, schema) != nil {

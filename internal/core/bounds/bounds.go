@@ -25,8 +25,8 @@ type Use struct {
 	Branch string
 }
 
-// Check finds what a Feature uses and the policy does not allow; nil if it allows all of it. Both have to match in the list of every source
-// that has one. A glob that cannot be read matches nothing.
+// Check finds what a Feature uses and the policy does not allow; nil if it allows all of it. Repository and branch must match in the list
+// of every source that has one. An invalid glob matches nothing.
 func Check(u Use, e policy.Effective) *protocol.Fault {
 	if by, why := repositoryRefused(u.Repository, e.Repositories); why != "" {
 		return &protocol.Fault{Reason: protocol.ReasonRepositoryNotAllowed, Message: fmt.Sprintf("spec.repository.url is %s, and the policy (%s in %s) allows %s. "+

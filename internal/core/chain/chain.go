@@ -19,15 +19,15 @@ import (
 // JournalTrailer begins the line of a checkpoint's message that names the journal's last line by its sum.
 const JournalTrailer = "Tidewaiter-Journal: "
 
-// Commit is what a chain needs to know of a commit.
+// Commit has the parts of a commit that a chain needs.
 type Commit struct {
 	Tree    string
 	Parents []string
 	Message string
 }
 
-// Repository is where commits and trees are. Its errors are DamageErrors where an object is missing or not what its name
-// says; any other error means that nothing can be said.
+// Repository reads commits and trees. Its errors are DamageErrors if an object is missing or does not match its name; any other error means
+// that the check has no result.
 type Repository interface {
 	// Ref returns the commit that a ref names; empty when there is none.
 	Ref(name string) (string, error)
@@ -73,9 +73,9 @@ type Result struct {
 	Delivery string `json:"delivery,omitempty"`
 }
 
-// Verify follows the records from base to head and stops at the first link that does not hold. corrupt is where the
-// journal could not be read any further, nil when it was read whole. known is a commit that must be in the chain, because
-// somebody else recorded it (a Checkpoint object does); empty for none. The error says why nothing can be said.
+// Verify follows the records from base to head and stops at the first link that does not hold. corrupt is the error at which reading the
+// journal stopped, or nil. known is a commit that must be in the chain, because a Checkpoint object recorded it; empty for none. The error
+// says why the check has no result.
 func Verify(records []journal.Record, corrupt *journal.CorruptError, r Repository, known string) (Result, error) {
 	v := walk{repository: r, sums: map[string]bool{"": true}, promoted: map[string]bool{}, chain: map[string]bool{},
 		trees: map[int64]string{}, dropped: droppedOf(records)}

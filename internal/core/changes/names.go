@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package changes makes what a checkpoint has changed fit to be kept for users: bounded, without secrets, and text that a
-// terminal only shows. What it is made of is what an agent chose.
+// terminal only shows. An agent chose its input.
 package changes
 
 import (
@@ -27,10 +27,10 @@ const withheldName = "[withheld: the search for secrets would take too long]"
 // Maker makes them. It is not safe for concurrent use.
 type Maker struct{ redactor *secrets.Redactor }
 
-// NewMaker makes a Maker. It is dear: it keeps what it has compiled.
+// NewMaker makes a Maker, which is expensive: keep it, because it holds compiled rules.
 func NewMaker() *Maker { return &Maker{redactor: secrets.NewRedactor()} }
 
-// Names are files in the order of a list, as many as may be kept.
+// Names are files in the sequence of a list, up to the bounds.
 func (m *Maker) Names(ctx context.Context, list []judge.Change) ([]protocol.FileChange, error) {
 	budget, size := int64(searches*secrets.Budget), 0
 	var names []protocol.FileChange

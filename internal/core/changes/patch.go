@@ -40,8 +40,8 @@ type Contents func(ctx context.Context, id string) ([]byte, error)
 // ErrTooLarge of Contents.
 var ErrTooLarge = errors.New("the file is too large")
 
-// Patch is a difference in Git's unified format, with the whole IDs of files, as it is kept. Missing says what of it is not; empty
-// where all is. It reads no more than it keeps, but for a part of one file. What is a secret is marked: that is not missing.
+// Patch is a difference in Git's unified format, with the whole IDs of files, within the bounds. missing says which part is left out; empty
+// for none. Patch reads at most a part of one file more than it keeps. It marks secrets; a marked secret does not count as missing.
 func (m *Maker) Patch(ctx context.Context, in *bufio.Reader, contents Contents) (text, missing string, err error) {
 	p := &patch{maker: m, in: in, contents: contents, budget: searches * secrets.Budget}
 	for err == nil && !p.full {

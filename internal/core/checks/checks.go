@@ -17,11 +17,11 @@ import (
 // expression on a path of ordinary length a few dozen.
 const maxCost = 10_000
 
-// Compile compiles an expression, or says why it cannot be used. Every variable has its type, so that a name that does not
-// exist, or that is used for what it is not, is found here and not on some path later.
+// Compile compiles an expression, or says why it cannot be used. Every variable has its type, so that Compile finds an unknown name or a
+// wrong type, and not a later check of some path.
 //
-// The program says of a changed file, given by its variables, whether the check is violated and what it cost to know. It
-// fails where the expression fails or costs too much.
+// The program says of a changed file, given by its variables, whether it violates the check and what the evaluation cost. It fails if the
+// expression fails or costs too much.
 func Compile(expression string) (program func(file map[string]any) (violated bool, cost uint64, err error), err error) {
 	env, err := cel.NewEnv(
 		cel.Variable("file.path", cel.StringType),

@@ -62,7 +62,7 @@ type Layers struct {
 	Global, Project []string
 }
 
-// Empty says that no template applies: what the agent sends goes out as it is.
+// Empty says that no template applies: the agent's request passes unchanged.
 func (l Layers) Empty() bool { return len(l.Global) == 0 && len(l.Project) == 0 }
 
 // Validate says that a scope has more text than a request may carry.
@@ -78,8 +78,7 @@ func (l Layers) Validate() error {
 	return nil
 }
 
-// Prefix is what comes before what the agent sends; empty if no template applies. Otherwise both scopes have their
-// place, also an empty one.
+// Prefix is the text before what the agent sends; empty if no template applies. Otherwise it has a section for both scopes, even if one is empty.
 func (l Layers) Prefix() string {
 	if l.Empty() {
 		return ""
@@ -105,7 +104,7 @@ func joined(texts []string) string {
 	return strings.Join(trimmed, "\n\n")
 }
 
-// Hash identifies what is composed; empty if nothing is.
+// Hash identifies the composed text; empty if there is none.
 func (l Layers) Hash() string {
 	if l.Empty() {
 		return ""

@@ -1,11 +1,11 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversation is what is said between an agent and a model, in terms that hold for every dialect. The dialects read
-// their wire formats into it as the bytes pass by; whatever they cannot read is left out, and nothing of it fails.
+// Package conversation describes what an agent and a model say, in terms that hold for every dialect. The dialects read their wire formats
+// into it as the bytes pass; they skip what they cannot read, without an error.
 package conversation
 
-// Bounds of what is remembered of one answer. The answer itself passes by whole.
+// Bounds of the memory of one answer. The answer itself passes complete.
 const (
 	// MaxText of an answer, in bytes. The longest outputs of models are some 128,000 tokens of about four bytes.
 	MaxText = 1 << 20
@@ -24,7 +24,7 @@ type Stop string
 const (
 	// StopNone: it has not ended, or not cleanly.
 	StopNone Stop = ""
-	// StopEnd: the model had said what it had to say.
+	// StopEnd: the model finished its answer.
 	StopEnd Stop = "End"
 	// StopTools: it wants tools to be called.
 	StopTools Stop = "Tools"
@@ -57,7 +57,7 @@ type Usage struct {
 	Cached int64
 	// Writes are input that the provider put into its cache, LongWrites input that it keeps there for an hour at a price of its own.
 	Writes, LongWrites int64
-	// Output with what the model thought.
+	// Output includes the model's thoughts.
 	Output int64
 	// Uses of tools that the provider runs.
 	Uses
@@ -69,7 +69,7 @@ func (u Usage) Sent() int64 { return u.Input + u.Cached + u.Writes + u.LongWrite
 // Total of all tokens.
 func (u Usage) Total() int64 { return u.Sent() + u.Output }
 
-// Tool is a call that the model asks for.
+// Tool is one of the model's tool calls.
 type Tool struct {
 	ID, Name string
 	// Arguments as the model wrote them, in most dialects JSON; cut after MaxArguments.
@@ -81,7 +81,7 @@ type Answer struct {
 	// Model that says it has answered; By sets it.
 	Model string
 	Stop  Stop
-	// Text for users, without what the model thought; cut after MaxText.
+	// Text for users, without the model's thoughts; cut after MaxText.
 	Text []byte
 	// Tools in the sequence in which the model began them.
 	Tools []Tool
@@ -138,7 +138,7 @@ func (a *Answer) Argue(tool int, text string) {
 	t.Arguments = append(t.Arguments, text...)
 }
 
-// Count takes over a usage; what is 0 or less says nothing new, because providers send some counts early and some late.
+// Count merges a usage into the answer's. It ignores numbers of 0 or less, because providers send some counts early and some late.
 func (a *Answer) Count(u Usage) {
 	a.Counted = true
 	for _, x := range []struct {

@@ -29,8 +29,8 @@ const (
 	MaxThreads = 32
 	// MaxMessages of a thread that are remembered. A session of 500 turns has some 1,500 entries in the dialect that has most.
 	MaxMessages = 20_000
-	// MaxHistory is how many bytes of requests are remembered of all threads, so that what was said before is known by comparing bytes. Of
-	// what has more, messages are known by their digests.
+	// MaxHistory is how many bytes of requests the book remembers of all threads, so that it recognises earlier messages by comparing bytes.
+	// It recognises messages beyond that by their digests.
 	MaxHistory = 6 << 20
 )
 
@@ -40,15 +40,15 @@ type Request interface {
 	List() []byte
 	// Next returns the entry of the list that begins after an offset, and where it ends; ok is false after the last one.
 	Next(after int) (entry []byte, end int, ok bool)
-	// Message reads an entry. What cannot be read is one that says nothing.
+	// Message reads an entry. An unreadable entry is an empty message.
 	Message(entry []byte) Message
 	// Setting is the digest of what a request says in addition to the messages, such as the system text, and whether the model may call tools.
 	Setting() (system Digest, tools bool)
-	// Known is what the book has said of its list; the zero value where nobody asked it.
+	// Known is the book's answer about its list; the zero value if nobody asked the book.
 	Known() Known
 }
 
-// Known is what a list of messages has in common with the lists that a book has heard. It is true until the book hears another request.
+// Known is what a list of messages has in common with the lists that a book has heard. It is valid until the book hears another request.
 type Known struct {
 	// Bytes at the beginning of the list that are its bracket and whole entries that a request has had before.
 	Bytes int
@@ -67,22 +67,23 @@ type Step struct {
 	Failure Failure
 }
 
-// Turn is what a request says that the requests before it have not.
+// Turn is what is new in a request, compared with earlier requests.
 type Turn struct {
-	// Thread is its number, from 1, and Kind what it is for.
+	// Thread is the number of its thread, from 1, and Kind the purpose of the thread.
 	Thread int
 	Kind   Kind
 	// Number of the turn in its thread, from 1.
 	Number int
-	// Again says that the request says nothing new: a client asks once more, because it got no answer that it could use.
+	// Again says that the request has nothing new: a client repeats it, because it got no usable answer.
 	Again bool
 	// Compacted says that the client has replaced earlier messages with something shorter.
 	Compacted bool
 	// Steps whose results have come.
 	Steps []Step
-	// Said by the model, and Told by people and clients, results apart.
+	// Said by the model, and Told by users and clients, without results.
 	Said, Told []Quote
-	// Messages is how many there are. Aligned of them, at the beginning, stand where the thread's request before had them, whatever they say now.
+	// Messages is their number. Aligned is how many of them, from the beginning, are at the positions of the thread's previous request,
+	// whatever they say now.
 	Messages, Aligned int
 	// Fleeting says that what that request had behind those messages was only for that request, such as a reminder: now they are last, or the
 	// model's text follows them, or something new and then the same reminder.
@@ -112,9 +113,9 @@ type Thread struct {
 	// Open says that the model has called tools in its last answer, and no request has followed. Called are the digests of their IDs.
 	Open   bool     `json:"open,omitempty"`
 	Called []Digest `json:"called,omitempty"`
-	// Summarized says that something else has been asked about the whole of it, as clients do before they compact it.
+	// Summarized says that another request about the whole thread has come, as clients send before they compact it.
 	Summarized bool `json:"summarized,omitempty"`
-	// Of is the thread that its first request asked something about, and Asked the number of that request; 0 for none.
+	// Of is the thread that its first request is about, and Asked the number of that request; 0 for none.
 	Of    int   `json:"of,omitempty"`
 	Asked int64 `json:"asked,omitempty"`
 
@@ -124,7 +125,7 @@ type Thread struct {
 }
 
 // Book keeps the threads of a run apart and says what is new in each request. Its cost is one comparison of bytes and the work for what is
-// new. The zero value is one that has heard nothing.
+// new. The zero value has heard nothing.
 type Book struct {
 	Threads []*Thread `json:"threads,omitempty"`
 	Made    int       `json:"made"`
@@ -133,7 +134,7 @@ type Book struct {
 	classifier *classifier
 }
 
-// Known compares a list with what was heard before. More may stand behind the list.
+// Known compares a list with earlier requests. The bytes may continue behind the list.
 func (b *Book) Known(list []byte) Known {
 	return b.known(list, func(*Thread) bool { return true })
 }

@@ -10,8 +10,8 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
-// Edit is what a call takes out of a file and what it puts in. Both digests are zero for a call that is not an edit. One that writes a
-// whole file may have its path here, too.
+// Edit is the text that a call removes from a file and the text that it inserts, as digests. Both are zero for a call that is not an edit.
+// A call that writes a whole file may still have a path.
 type Edit struct {
 	Path           string
 	Removed, Added Digest

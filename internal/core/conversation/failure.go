@@ -27,7 +27,7 @@ const (
 	FailureDenied Failure = "Denied"
 	// FailureTime: it took too long.
 	FailureTime Failure = "TimedOut"
-	// FailureFormat: the call was not one that the tool takes, so nothing was done.
+	// FailureFormat: the call did not have the tool's format, so the tool did nothing.
 	FailureFormat Failure = "Format"
 	// FailureMissing: a file, a command or a tool is not there.
 	FailureMissing Failure = "Missing"

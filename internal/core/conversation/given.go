@@ -3,14 +3,14 @@
 
 package conversation
 
-// Given is what a tool gave back to the model, as a request has it. A Result is the same for the watchdog, which compares what tools say and leaves
-// out what is another one each time; this one is a record.
+// Given is the result of a tool for the model, as in a request, for the record. The watchdog has a Result instead, which it compares with
+// others, without parts that differ each time.
 type Given struct {
 	// Call is the ID of the call; empty if the request gives none.
 	Call string
 	// Tool is the name of the tool; empty if the request does not tell.
 	Tool string
-	// Bytes is the size of what the tool gave, and SHA256 the digest of it in hexadecimal. They describe the text itself, or for anything else
+	// Bytes is the size of the result, and SHA256 the digest of it in hexadecimal. They describe the text itself, or for anything else
 	// its JSON as in the request. Parts of a result are joined by a line feed.
 	Bytes  int64
 	SHA256 string
@@ -20,12 +20,12 @@ type Given struct {
 	Text string
 }
 
-// GivenBounds bound what is read of the results of one request.
+// GivenBounds bound how much of the results of one request a reader reads.
 type GivenBounds struct {
 	// Results is how many are given.
 	Results int
-	// Text of each result and Texts of all of them, in bytes; 0 for no text. Beyond is how much more of each text is given where it is longer, so
-	// that a search of the text finds what the bound cuts in two.
+	// Text of each result and Texts of all of them, in bytes; 0 for no text. Beyond is how much more of a longer text the reader returns, so
+	// that a search finds what the bound cuts in two.
 	Text, Texts, Beyond int
 }
 

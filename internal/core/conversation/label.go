@@ -13,7 +13,7 @@ import (
 const (
 	// MaxName of a tool and of a model. The API's own names are shorter.
 	MaxName = 256
-	// MaxID of a call. Some gateways put what a model has thought into it.
+	// MaxID of a call. Some gateways put the model's thoughts into it.
 	MaxID = 16 << 10
 	// MaxError of a provider.
 	MaxError = 4 << 10

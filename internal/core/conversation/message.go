@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Bounds of what is remembered of one message.
+// Bounds of the memory of one message.
 const (
 	// MaxQuote is how much is kept of each text, of each arguments and of each result, in bytes: enough to classify and to quote it.
 	// What has more is kept in two halves, since tools say at the end how they fared.
@@ -29,7 +29,7 @@ const (
 	RoleModel  Role = "Model"
 )
 
-// Digest tells texts apart. It is a part of a SHA-256, so that no agent can make two texts look alike.
+// Digest identifies a text. It is a part of a SHA-256, so that no agent can make two texts with the same digest.
 type Digest [16]byte
 
 // Compare two digests in some order.
@@ -61,14 +61,14 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // for each.
 type Message struct {
 	Role Role
-	// Text for users and models, without what the model thought.
+	// Text for users and models, without the model's thoughts.
 	Text Quote
 	// Calls of a model, and Results of such calls.
 	Calls   []Call
 	Results []Result
 	// Images, and files without text.
 	Images int
-	// Other is the digest of what is said in ways that are not read, such as images.
+	// Other is the digest of content that the readers do not read, such as images.
 	Other Digest
 }
 
@@ -113,7 +113,7 @@ func (m Message) heads() (heads []Digest) {
 	return heads
 }
 
-// Quote is what is kept of a text.
+// Quote is the stored part of a text.
 type Quote struct {
 	// Text, at most MaxQuote bytes of it.
 	Text string
@@ -126,7 +126,7 @@ type Quote struct {
 	Whole string
 }
 
-// All of the text, as far as it is there.
+// All of the text, as far as it is stored.
 func (q Quote) All() string {
 	if q.Whole != "" {
 		return q.Whole
@@ -159,7 +159,7 @@ func QuoteOf(text string) Quote {
 type Call struct {
 	ID, Name  string
 	Arguments Quote
-	// Edit of a file, where the call is one that says what it replaces.
+	// Edit of a file, if the call says what it replaces.
 	Edit Edit
 }
 

@@ -151,7 +151,7 @@ func (r *Reader) Whole(body []byte) *Answer {
 // Answer as far as it was read.
 func (r *Reader) Answer() *Answer { return &r.answer }
 
-// Close says that there is nothing more, and returns the answer.
+// Close ends the input, and returns the answer.
 func (r *Reader) Close() *Answer {
 	if !r.streamed && len(r.buffer) > 0 {
 		r.decoder.Whole(&r.answer, r.buffer)

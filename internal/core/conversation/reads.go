@@ -9,7 +9,7 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
-// Reads returns the path of the file that a call looks at; empty for a call that is none, as far as its name tells.
+// Reads returns the path of the file that a call looks at; empty for any other call, going by its name only.
 func (c Call) Reads() string {
 	if name := strings.ToLower(c.Name); name != "read" && name != "read_file" && !strings.HasSuffix(name, "repo_read_file") {
 		return ""

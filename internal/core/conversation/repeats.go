@@ -31,10 +31,9 @@ type Repeats struct {
 	Tried []Tried
 }
 
-// Repeats finds, at the end of a conversation, the exchanges that may be left out of it: those whose calls are of a tool, and failed,
-// and those whose calls were made again later and gave the same. The newest one stays. An exchange has all that a model says until it hears
-// results, and those results, so that no call is without its result; one in which anything else is said stays. Ends are where the
-// entries end.
+// Repeats finds, at the end of a conversation, the exchanges that surgery may remove: failed tool calls, and calls that the model
+// repeated later with the same result. The newest one stays. An exchange is everything that a model says until it gets results, and these
+// results, so that no call loses its result; an exchange with anything else in it stays. ends are where the entries end.
 func (b *Book) Repeats(r Request, ends []int, tool func(name string) bool) (found Repeats) {
 	exchanges := b.exchanges(r, ends)
 	if len(exchanges) == 0 {

@@ -41,7 +41,7 @@ type Delivery struct {
 
 // Work that another Feature is at.
 type Work struct {
-	// Since when. What was delivered before it is none of its concern: it may have begun with that.
+	// Since is the time from which deliveries concern the Feature: it may have begun with earlier ones.
 	Since time.Time
 	Plan  protocol.Plan
 	// Contracts that it holds, with their paths.
@@ -59,7 +59,7 @@ type Notice struct {
 	Count int64
 }
 
-// Concern returns the notices of a Feature after some deliveries, the oldest first. What was noticed once stays, also when who delivered is gone.
+// Concern returns the notices of a Feature after some deliveries, the oldest first. A notice stays, even if the delivering Feature is gone.
 func Concern(known []Notice, found []Delivery, w Work) []Notice {
 	notices, touching := slices.Clone(known), judge.NewTouching()
 	for _, d := range found {
@@ -138,7 +138,7 @@ func short(commit string) string { return commit[:min(len(commit), 12)] }
 // Message for users.
 func (n Notice) Message() string { return fmt.Sprintf("%s (%s).", n.what(MaxPath), n.Touches) }
 
-// Directive for the agent; nil if the policy says that it is not told.
+// Directive for the agent; nil if the policy does not inform it.
 func (n Notice) Directive(how policy.Deliveries) *protocol.Directive {
 	if how != policy.DeliveriesMessage && how != policy.DeliveriesDirective {
 		return nil

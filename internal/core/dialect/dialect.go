@@ -1,9 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dialect knows the wire formats of model providers: where each is served, which headers belong to it, how a
-// provider is given its key, where the model's name stands in a request, and how an error looks. Bodies are bytes in and
-// bytes out; what a dialect does not know passes through as it is.
+// Package dialect knows the wire formats of model providers: the paths, the headers, how a request carries the key, where a request names
+// the model, and the form of errors. Bodies are bytes in and bytes out; what a dialect does not know passes unchanged.
 package dialect
 
 import (
@@ -16,7 +15,7 @@ import (
 // TaskHeader names the task that an agent works on. The watchdog sets it in every call that it sends on to the gateway.
 const TaskHeader = "Tidewaiter-Task"
 
-// TurnHeader has the turn of the run that a call belongs to, as status.run.turn counts it. The watchdog sets it where it hears the conversation.
+// TurnHeader has the turn of the run that a call belongs to, as status.run.turn counts it. The watchdog sets it if it follows the conversation.
 const TurnHeader = "Tidewaiter-Turn"
 
 // MaxBody of a request, in bytes: what Anthropic takes, the largest of the providers (32 MB,
@@ -27,7 +26,7 @@ const MaxBody = 32 << 20
 type Kind int
 
 // Kinds. Generate asks a model for an answer; Measure asks about a request without an answer (how many tokens it has); List
-// lists models; Probe asks whether anybody is there.
+// lists models; Probe asks whether the server is available.
 const (
 	Generate Kind = iota
 	Measure
@@ -49,9 +48,9 @@ type Endpoint struct {
 	Streams bool
 	// Plain: the request has no place for templates.
 	Plain bool
-	// Parameter of the query that the request must have, with this Value; empty for none.
+	// Parameter is a query parameter that the request must have, with this Value; empty for none.
 	Parameter, Value string
-	// Model that the path of a request names; empty if the body does.
+	// Model in the path of a request; empty if the body names it.
 	Model string
 }
 
@@ -74,7 +73,7 @@ type Dialect struct {
 	// Endpoints that are served; any other request is refused.
 	Endpoints []Endpoint
 	// Headers of a request that reach the provider, in lower case; one that ends in "-" stands for all that begin with it.
-	// Those that no dialect can do without need not be listed.
+	// Headers that every dialect needs are not in the list.
 	Headers []string
 	// AnswerHeaders of an answer that reach the agent, as Headers are written.
 	AnswerHeaders []string
@@ -114,7 +113,7 @@ type Dialect struct {
 	noTools string
 	// place finds where a text stands before all that the agent says to the model.
 	place func(Request) (place, error)
-	// Answer returns what reads one answer.
+	// Answer returns a reader of one answer.
 	Answer func() conversation.Decoder
 	// retext gives what replaces the text of one answer.
 	retext func(text string) retexter
@@ -122,7 +121,7 @@ type Dialect struct {
 	Models func(names []string) []byte
 	// Error returns the JSON body of a failure.
 	Error func(Failure) []byte
-	// Broken returns what ends a stream of events that breaks off, as a client understands it.
+	// Broken returns the bytes that end a broken stream of events in a form that clients understand.
 	Broken func(Failure) []byte
 }
 

@@ -19,15 +19,15 @@ import (
 type Allowed struct {
 	// Tools and connectors that the provider runs, each as vendor/name, such as anthropic/web_search.
 	Tools []string
-	// State says that a request may refer to what the provider keeps, and may have it keep something.
+	// State says that a request may refer to state at the provider, and may make the provider store some.
 	State bool
 }
 
 // Reason says why a request is not sent on.
 type Reason int
 
-// Reasons. ServerTool is a tool or connector of the provider, or an address that it would read. State is what the provider keeps.
-// Unclear is a request that two readers could understand in two ways.
+// Reasons. ServerTool is a tool or connector of the provider, or an address that it would read. State is state at the provider. Unclear is
+// a request that two readers could understand in two ways.
 const (
 	Unclear Reason = iota
 	ServerTool
@@ -135,8 +135,8 @@ func reads(names ...string) map[string]shape {
 	return members
 }
 
-// Filter takes out of a request what the provider would do elsewhere and the policy does not allow, as far as a client offers it by itself, and
-// refuses it otherwise (*RefusedError). Every other byte stays as it is. The request has been read by ReadRequest.
+// Filter handles what the provider would do elsewhere and the policy does not allow: it removes what clients send by default, and refuses
+// the request for anything else (*RefusedError). Every other byte stays the same. ReadRequest must have read the request.
 func (r Request) Filter(e Endpoint, a Allowed) (Request, error) {
 	f := filter{body: r.body, allowed: a, request: &r}
 	if r.dialect.wall == nil {
@@ -571,7 +571,7 @@ func (r Request) Has(names Names) (has []string) {
 // Names of members, as providers may read them. Make them with Fold.
 type Names []string
 
-// Fold returns the names as providers read them that care least about letters and about what joins words.
+// Fold returns the names in the form of the most lenient providers, which ignore case and the characters between words.
 func Fold(names ...string) Names {
 	all := make(Names, len(names))
 	for i, name := range names {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Value is what of a header's value reaches the provider; empty for nothing. A beta feature of an API passes where it changes nothing but the form of
-// requests and answers, or where the policy lists it, as vendor/feature: others cost more, or reach further.
+// Value is the part of a header's value that reaches the provider; empty for none. A beta feature of an API passes if it only changes the
+// form of requests and answers, or if the policy lists it as vendor/feature: others cost more, or reach further.
 func (d Dialect) Value(header, value string, a Allowed) string {
 	if !strings.EqualFold(header, d.betas.header) {
 		return value

@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
-// Conversation is the request as one that repeats what was said before.
+// Conversation is the request as a conversation that repeats earlier messages.
 func (r Request) Conversation() conversation.Request { return history{r} }
 
 type history struct{ Request }

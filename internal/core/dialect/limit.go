@@ -11,11 +11,11 @@ import (
 
 // Limit bounds an answer, as its request says.
 type Limit struct {
-	// Tokens that a choice may have at most; 0 if the request does not say.
+	// Tokens is the most tokens of a choice; 0 if the request does not say.
 	Tokens int64
 	// Choices is the number of choices that the request asks for, at least 1.
 	Choices int64
-	// Thinking is how many of the tokens are for what the model thinks; the provider refuses a limit that is not above it.
+	// Thinking is how many of the tokens are for the model's thoughts; the provider refuses a limit that is not above it.
 	Thinking int64
 }
 
@@ -27,8 +27,8 @@ type limits struct {
 	choices, thinking []string
 }
 
-// Limit that the request has, without the members that its backend does not get or does not read. It needs Filter before. A server may read a number where
-// none is understood here: then nothing is known of the tokens, and the choices are the most.
+// Limit that the request has, without the members that its backend does not get or does not read. Call Filter before. A server may read a
+// number that this package does not understand: Tokens is then unknown, and Choices the maximum.
 func (r Request) Limit(without Names) Limit {
 	members := r.dialect.limits
 	l := Limit{Choices: 1}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Fate of something that a request asks of a provider.
+// Fate says how the gateway handles something that a request asks of a provider.
 type Fate int
 
-// Fates. What TakesOut and Refuses say holds unless a policy allows it; what is said of Never and Replaces, too, but for state.
+// Fates. TakesOut and Refuses apply unless a policy allows it. Never and Replaces apply always, except for state that a policy allows.
 const (
 	Passes Fate = iota
 	TakesOut
@@ -21,24 +21,24 @@ const (
 	Replaces
 )
 
-// Listed is something that a dialect knows of what a request may ask of a provider.
+// Listed is an entry of a dialect's list of what a request may ask of a provider.
 type Listed struct {
 	// Where names the place in a request: tools[web_search] for a tool of that type or messages.content[image].source.url.
 	Where string
 	Fate  Fate
-	// Tool is the name by which egress.providerTools of a policy allows it; empty for none. State says that providerState does.
+	// Tool is the name by which egress.providerTools of a policy allows it; empty for none. State says that providerState allows it.
 	Tool  string
 	State bool
-	// Instead is what to do instead of what is never sent, or the value that replaces it.
+	// Instead says what to do if the gateway never sends it, or is the value that replaces it.
 	Instead string
 	// Some says that it holds for some of its values, such as for addresses.
 	Some bool
 }
 
-// Beta is a feature that a header of a request asks for.
+// Beta is a beta feature that a header of a request turns on.
 type Beta struct {
 	Name string
-	// Tool and State are what lets it pass, as in Listed; neither, where it passes.
+	// Tool and State say which value of a policy allows it, as in Listed; both are empty if it always passes.
 	Tool  string
 	State bool
 }
@@ -46,12 +46,12 @@ type Beta struct {
 // Lists of a dialect, for users.
 type Lists struct {
 	Known []Listed
-	// Header that asks for Betas; empty for none.
+	// Header that turns on Betas; empty for none.
 	Header string
 	Betas  []Beta
 }
 
-// Lists are what Filter and Value go by.
+// Lists returns the lists by which Filter and Value decide.
 func (d Dialect) Lists() Lists {
 	l := lister{dialect: d, seen: map[string]bool{}}
 	names := slices.Sorted(maps.Keys(d.wall.members))

@@ -50,25 +50,25 @@ type Request struct {
 type Edit struct {
 	// Model to ask instead.
 	Model string
-	// Before is said before all that the agent says.
+	// Before is text to insert before everything that the agent says.
 	Before Quoted
-	// Objections come after all that, in their order.
+	// Objections come after everything else, in their sequence.
 	Objections []Objection
-	// Without these members. It needs Filter before.
+	// Without these members. Call Filter before.
 	Without Names
-	// Limit is how many tokens a choice of the answer may have; 0 for what the request says. LimitMember says so where no member does; empty for the
-	// dialect's own.
+	// Limit is how many tokens a choice of the answer may have; 0 for what the request says. LimitMember is the member to add for it if the
+	// request has none; empty for the dialect's own.
 	Limit       int64
 	LimitMember string
-	// Unread members bound no answer of the backend, see Limit: where Limit is set, they are left out.
+	// Unread members do not bound answers of the backend, see Limit: if Limit is set, the edit removes them.
 	Unread Names
-	// Usage: the tokens of a streamed answer are counted. It is for a request that LacksUsage, and has no effect where that member is left out.
+	// Usage makes the provider count the tokens of a streamed answer. It is for a request that LacksUsage, and has no effect if that member is left out.
 	Usage bool
 	// Room is memory that the request may be written to, up to its capacity; nil for new memory.
 	Room []byte
 }
 
-// Objection is what is said about an answer of the model.
+// Objection is a rejected answer of the model, and the text that objects to it.
 type Objection struct {
 	// Answer may be empty.
 	Answer, Text string
@@ -104,8 +104,8 @@ var (
 // errNoModel says that a request names no model.
 var errNoModel = errors.New(`the request has no member "model"`)
 
-// ReadRequest reads a body, whose bytes it keeps. It fails for what is no JSON object, and for an object that has a name
-// twice: gateway and provider could take different ones.
+// ReadRequest reads a body, whose bytes it keeps. It fails for anything but a JSON object, and for an object that has a name twice: gateway
+// and provider could read different ones.
 func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	r := Request{dialect: d, body: body}
 	if len(body) > fewNames && crowded(body) {
@@ -243,7 +243,7 @@ func twice(name string) error {
 // Bytes of the request as it came.
 func (r Request) Bytes() []byte { return r.body }
 
-// Body is the request with an edit, and not one other byte changed. It fails where the request has no place for what is said.
+// Body is the request with an edit; every other byte stays the same. It fails if the request has no place for the text.
 func (r Request) Body(e Edit) ([]byte, error) {
 	if e.Limit > 0 { // which stands in the member that is read: some servers refuse both
 		e.Without = slices.Concat(e.Without, e.Unread)
@@ -331,7 +331,7 @@ func (r Request) after(e Edit) ([]place, error) {
 	}
 }
 
-// Quoted is a text as it stands in requests, so that one that many requests have is quoted once. The zero value says nothing.
+// Quoted is a text in the quoted form of requests, so that a text for many requests is quoted once. The zero value is empty.
 type Quoted struct{ text string }
 
 // Quote a text.

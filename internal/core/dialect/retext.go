@@ -23,8 +23,8 @@ type retexter interface {
 	whole(body []byte) ([]byte, error)
 }
 
-// Retext replaces what an answer tells users, in the bytes that a provider has sent; thoughts, usage and all else stay as
-// they are. It fails where the result does not say what it should: then nothing of the answer can be used.
+// Retext replaces the text of an answer in the bytes that a provider has sent; thoughts, usage and everything else stay the same. It fails
+// if the result does not have the new text: the answer is then unusable.
 func (d Dialect) Retext(body []byte, streamed bool, text string) ([]byte, error) {
 	r := d.retext(text)
 	var now []byte

@@ -13,8 +13,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
-// Note is what a supervisor says to the model. It stands behind an entry of the conversation, and again there in every later request that has
-// this entry: so what the model sees is consistent, and what its provider has kept of the conversation stays of use.
+// Note is a message of a supervisor to the model. It stands behind an entry of the conversation, and at the same place in every later
+// request with this entry, so that the conversation stays consistent and the provider's cache stays useful.
 type Note struct {
 	// After is the number of entries before it.
 	After int `json:"after"`
@@ -37,14 +37,14 @@ type Edits struct {
 	NoTools bool `json:"-"`
 }
 
-// Empty says that there are none.
+// Empty says that there are no edits.
 func (s Edits) Empty() bool { return len(s.Notes)+len(s.Cuts) == 0 && !s.NoTools }
 
 // errModel says that a note would stand behind what the model says itself.
 var errModel = errors.New("the conversation does not end with the text for its model")
 
-// Steer returns the body of a request with edits, and not one other byte changed. Ends are where its entries end in the list of the
-// conversation. What has no place in this request is left out of it.
+// Steer returns the body of a request with edits, in which every other byte stays the same. Ends are where its entries end in the list of
+// the conversation. Steer leaves out what has no place in this request.
 func (r Request) Steer(s Edits, ends []int) []byte {
 	var edits []place
 	for _, n := range together(s.Notes) {
@@ -102,7 +102,7 @@ func (r Request) noTools() place {
 	return place{r.choice, r.dialect.noTools, ""}
 }
 
-// Bare says that no tool may be called in this turn, in the form that Steer gives it.
+// Bare says that the request forbids tool calls in this turn, in the form that Steer writes.
 func (r Request) Bare() bool { return string(r.body[r.choice.from:r.choice.to]) == r.dialect.noTools }
 
 // note is the place of a note.

@@ -21,7 +21,7 @@ const (
 // foldedOptions is the member as Names have it.
 var foldedOptions = folded(streamOptions)
 
-// LacksUsage says whether the answer is streamed without a count of its tokens unless Edit.Usage asks for one. It needs Filter before.
+// LacksUsage says whether the answer is streamed without a count of its tokens unless Edit.Usage asks for one. Call Filter before.
 func (r Request) LacksUsage() bool {
 	if !r.dialect.usageOnDemand || !r.Streamed {
 		return false
@@ -66,7 +66,7 @@ func (r Request) usage() []place {
 // maxUsage is the most of an event that may be the count of tokens, in bytes: one of OpenAI has 400, one of OpenRouter 800.
 const maxUsage = 8 << 10
 
-// UsageFilter leaves the event that counts the tokens out of a streamed answer, for a client that has not asked for it. Its zero value is ready.
+// UsageFilter removes the event that counts the tokens from a streamed answer, for a client that has not asked for it. Its zero value is ready.
 type UsageFilter struct {
 	// held is the event that has not ended, and out what the last call gave.
 	held, out []byte
@@ -76,7 +76,7 @@ type UsageFilter struct {
 	passes bool
 }
 
-// Pass returns what the client gets of the next part. It is valid until the next call.
+// Pass returns the bytes of the next part that the client gets. They are valid until the next call.
 func (f *UsageFilter) Pass(part []byte) []byte {
 	f.out = f.out[:0]
 	for len(part) > 0 {

@@ -29,11 +29,11 @@ const (
 	ReasonForbiddenAddress Reason = "ForbiddenAddress"
 	// ReasonServerName: the server name in the TLS handshake is not the host of the CONNECT request.
 	ReasonServerName Reason = "ServerName"
-	// ReasonNotTLS: what is sent is not a TLS handshake that can be read.
+	// ReasonNotTLS: the client does not send a readable TLS handshake.
 	ReasonNotTLS Reason = "NotTLS"
 )
 
-// Field of a policy is where the hosts of a list are set. Each list is for one kind of connections.
+// Field is the field of a policy with the hosts of a list. Each list is for one kind of connections.
 type Field string
 
 // Fields.
@@ -44,8 +44,8 @@ const (
 	FieldAgent Field = "egress.agent"
 )
 
-// User of the Basic credentials that ask for a connection of this list; the password is the pod's token. A gateway that does not
-// know the user refuses the request, so that no version takes one list for another.
+// User of the Basic credentials for a connection of this list; the password is the pod's token. A gateway that does not know the user
+// refuses the request, so that no version confuses two lists.
 func (f Field) User() string {
 	if f == FieldAgent {
 		return "tidewaiter-agent"
@@ -53,7 +53,7 @@ func (f Field) User() string {
 	return "tidewaiter"
 }
 
-// FieldOf is the list that a user asks for; false if there is no such user.
+// FieldOf is the list of a User; false if there is no such user.
 func FieldOf(user string) (Field, bool) {
 	for _, f := range []Field{FieldGit, FieldAgent} {
 		if f.User() == user {
@@ -74,7 +74,7 @@ type Refusal struct {
 // Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Grant is the decision that a target may be reached.
+// Grant is the decision to allow a target.
 type Grant struct {
 	// AllowPrivate lets the name resolve to private addresses.
 	AllowPrivate bool

@@ -44,7 +44,7 @@ var retryRandom = sha256.Sum256([]byte("HelloRetryRequest"))
 // CheckHello reads the first bytes that a client sends through a connection to target, and refuses what is not a TLS
 // handshake for exactly that host: otherwise an allowed name would be a door to every host behind the same address
 // (domain fronting). A hidden name (encrypted ClientHello) is refused too. It returns the length of the ClientHello in its records:
-// bytes that follow have not been looked at. ErrShort means that more bytes are needed, up to MaxHello.
+// it does not check the bytes that follow. ErrShort means that it needs more bytes, up to MaxHello.
 func CheckHello(start []byte, target Target) (length int, err error) {
 	name, length, err := serverName(start)
 	switch {
@@ -58,8 +58,8 @@ func CheckHello(start []byte, target Target) (length int, err error) {
 	return length, nil
 }
 
-// AsksAgain says whether the first bytes that a server answers with ask for another ClientHello (HelloRetryRequest). That one is
-// to be checked like the first: a server may go by the name in it. ErrShort means that more bytes are needed.
+// AsksAgain says whether the first bytes of a server's answer ask for another ClientHello (HelloRetryRequest). Check that one like the
+// first: a server may use the name in it. ErrShort means that AsksAgain needs more bytes.
 func AsksAgain(start []byte) (bool, error) {
 	const random = recordHeader + handshakeHeader + versionLength
 	switch {

@@ -22,8 +22,7 @@ const (
 )
 
 // SecretHosts reads the list of the only hosts that a Secret may be sent to: names, names with a port, or *.example.com for
-// every name below it, separated by spaces, commas or line breaks. A list that cannot be read in full is an error, which names
-// what is wrong; an empty one lists no host.
+// every name below it, separated by spaces, commas or line breaks. The error names an unreadable part of the list; an empty list has no host.
 func SecretHosts(text string) ([]policy.Host, error) {
 	if len(text) > MaxSecretHosts {
 		return nil, fmt.Errorf("the list of hosts has %d bytes, and there may be %d", len(text), MaxSecretHosts)
@@ -46,8 +45,8 @@ func SecretHosts(text string) ([]policy.Host, error) {
 // clipped keeps a message short.
 func clipped(entry string) string { return entry[:min(len(entry), 64)] }
 
-// MaySend reports whether a Secret with such a list may be sent to the host of a URL, and names that host and its port. Only
-// https is spoken: without it nobody knows who listens.
+// MaySend reports whether a Secret with such a list may be sent to the host of a URL, and names that host and its port. Only https is
+// allowed: without it the identity of the server is unknown.
 func MaySend(hosts []policy.Host, repository string) (host string, may bool) {
 	u, err := url.Parse(repository)
 	if err != nil || u.Scheme != "https" || u.User != nil {

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package egress decides which hosts may be reached through the gateway: by name and port, by the addresses that the
-// name resolves to, and by the name that the TLS handshake then asks for. It sees values only; who resolves, dials and
-// copies is internal/gateway/egressproxy.
+// name resolves to, and by the name that the TLS handshake then asks for. It sees only values; internal/gateway/egressproxy resolves, dials and copies.
 package egress
 
 import (
@@ -22,7 +21,7 @@ const (
 	maxAuthority = maxName + len(":65535")
 )
 
-// Target is a host and port that someone asks to be connected to.
+// Target is the host and port of a requested connection.
 type Target struct {
 	// Host is a lower-case DNS name, or an IP address in its canonical form.
 	Host string

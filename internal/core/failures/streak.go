@@ -45,7 +45,7 @@ func (s Streak) Hear(a Answer, now time.Time) Streak {
 	return Streak{Failure: &next, At: now}
 }
 
-// Ended is what an agent failed of that ends at a time; nil if it is to blame itself.
+// Ended is the failure because of which an agent ended at a time; nil if the agent itself is the cause.
 func (s Streak) Ended(now time.Time) *protocol.Failure {
 	if !Excuses(s.Failure) || now.Sub(s.At) > Recent {
 		return nil

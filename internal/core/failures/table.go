@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failures says who is to blame for a failed model call, and what an agent failed of that ends after such calls.
+// Package failures says who caused a failed model call, and whether such calls caused the end of an agent.
 package failures
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // Reasons that the watchdog gives, in addition to the gateway's.
 const (
-	// GatewayUnreachable: the watchdog cannot ask the gateway.
+	// GatewayUnreachable: the watchdog cannot reach the gateway.
 	GatewayUnreachable = "GatewayUnreachable"
 	// AnswerBroken: the gateway's answer broke off on its way to the watchdog.
 	AnswerBroken = "AnswerBroken"
@@ -26,7 +26,7 @@ const (
 	InvalidRequest = "InvalidRequest"
 	// CallerStalls: the request does not come, or its answer is not read.
 	CallerStalls = "CallerStalls"
-	// MemoryShare: calls of the Feature that are in progress hold all memory that it may use for them.
+	// MemoryShare: the Feature's calls in progress hold all memory that it may use for them.
 	MemoryShare = "MemoryShare"
 	// MemoryFull: calls of all Features hold the gateway's memory for them.
 	MemoryFull = "MemoryFull"
@@ -45,7 +45,7 @@ type Row struct {
 	First, Last int
 	// Class is one of protocol.FailureClasses.
 	Class string
-	// Meaning says what happened, Fix what a user does about it.
+	// Meaning says what happened, and Fix what a user can do about it.
 	Meaning, Fix string
 }
 
@@ -118,7 +118,7 @@ func Rows() []Row {
 
 // Answer is what came of one call.
 type Answer struct {
-	// Status of the answer; below 400 for a good one that has come to its end.
+	// Status of the answer; below 400 for a good and complete one.
 	Status int
 	// Reason of an answer that the gateway or the watchdog gave; empty for the provider's own.
 	Reason string

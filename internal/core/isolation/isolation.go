@@ -40,7 +40,7 @@ type Rule struct {
 
 // Peer is a set of peers.
 type Peer struct {
-	// Addresses is true for a range of addresses: everything in it may be reached, whatever it is.
+	// Addresses is true for a range of addresses: the policy allows every host in it.
 	Addresses bool
 	// Namespaces of the pods; nil for the policy's own.
 	Namespaces *Selector
@@ -82,8 +82,8 @@ func Find(policies []Policy, base *Policy, pods ...map[string]string) []Opening 
 	return found
 }
 
-// Opens says in which directions a policy allows what base does not. It may name a direction where several rules of base
-// would together allow as much; it never leaves out one that is open.
+// Opens says in which directions a policy allows what base does not. It may name a direction that several rules of base together already
+// allow; it never omits an open one.
 func (p *Policy) Opens(base *Policy) []Direction {
 	var open []Direction
 	for _, d := range []Direction{Egress, Ingress} {

@@ -23,7 +23,7 @@ type Requirement struct {
 // Operator of a requirement, in the API's own names.
 type Operator string
 
-// Operators. NotIn also holds where the label is not there.
+// Operators. NotIn also holds if the label is missing.
 const (
 	In           Operator = "In"
 	NotIn        Operator = "NotIn"

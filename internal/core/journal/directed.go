@@ -5,7 +5,7 @@ package journal
 
 import "github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 
-// Directed says how far some directives are now.
+// Directed has the new states of some directives.
 type Directed struct {
 	Entries []directives.Entry `json:"entries"`
 }

@@ -11,7 +11,7 @@ import (
 	"fmt"
 )
 
-// CorruptError says which line cannot be understood. Nothing may be decided on such a journal.
+// CorruptError names the line that cannot be understood. Do not decide anything from such a journal.
 type CorruptError struct {
 	// Line counts from 1.
 	Line   int
@@ -45,8 +45,8 @@ func Encode(r Record, previous string) (line []byte, sum string, err error) {
 }
 
 // Decode reads a journal, or one that begins with a snapshot. A last line without its newline was torn by a crash before it was durable, so nothing has
-// happened because of it: it is left out. whole is the length of the lines that count. With an error the records before
-// the line that it names are returned too.
+// happened because of it: it is left out. whole is the length of the complete lines. With an error, Decode also returns the records before
+// the line that it names.
 func Decode(data []byte) (records []Record, whole int, err error) {
 	previous := ""
 	for line := 1; ; line++ {

@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal is what a Feature's attempts remember on the trusted volume: records that are only ever appended, one
-// JSON object a line, each of which names the line before it, and the state that they add up to. Every effect that matters is noted before it happens, so that a
-// crash between any two is repaired by looking.
+// Package journal is the memory of a Feature's attempts on the trusted volume: append-only records, one JSON object a line, each of which
+// names the line before it, and the state that results from them. The watchdog journals every important effect before it happens, so that
+// after a crash between two effects it compares journal and world and repairs the difference.
 package journal
 
 import (
@@ -55,7 +55,7 @@ type Record struct {
 	Operation *Operation `json:"operation,omitempty"`
 	// Intent: a checkpoint is about to be acted on.
 	Intent *Intent `json:"intent,omitempty"`
-	// Withheld: the workspace could not become what the intent says, so that nothing of it is promoted.
+	// Withheld: the watchdog could not change the workspace as the intent says, so it promotes nothing of it.
 	Withheld *Withheld `json:"withheld,omitempty"`
 	// Done: that checkpoint was acted on and its report is in the spool.
 	Done *Done `json:"done,omitempty"`
@@ -108,7 +108,7 @@ type TaskBegun struct {
 // again, in its session, and says why.
 type TaskCorrected struct {
 	Name string `json:"name"`
-	// ID of the act, where it ended with a turn without tools.
+	// ID of the act, if it ended with a turn without tools.
 	ID string `json:"id,omitempty"`
 	// Text for the agent.
 	Text string `json:"text"`
@@ -159,7 +159,7 @@ type TaskDropped struct {
 // Calls says whether the model calls of a task's agent fail or succeed.
 type Calls struct {
 	Name string `json:"name"`
-	// Failure of those since the last good answer; nil if the last one was good.
+	// Failure of the calls since the last good answer; nil if the last one was good.
 	Failure *protocol.Failure `json:"failure,omitempty"`
 }
 
@@ -192,10 +192,10 @@ type Intent struct {
 	// Delivery commit and OldDelivery before it; equal when nothing is promoted.
 	Delivery    string `json:"delivery"`
 	OldDelivery string `json:"oldDelivery,omitempty"`
-	// Promotes is the tree of Delivery where that is only the valid part of Tree; empty if it is all of it.
+	// Promotes is the tree of Delivery if that is only the valid part of Tree; empty if it is all of Tree.
 	Promotes string `json:"promotes,omitempty"`
-	// Restore is the whole tree of the workspace after it went back; empty when it stays. RestorePaths are the only paths
-	// that are touched, where it is not everything; they are bytes because not every path is text.
+	// Restore is the whole tree of the workspace after it went back; empty when it stays. RestorePaths are the only changed paths if the
+	// restore is partial; they are bytes because not every path is text.
 	Restore      string   `json:"restore,omitempty"`
 	RestorePaths [][]byte `json:"restorePaths,omitempty"`
 	// Chosen: a user asked for Restore, so attempts start from it until the next promotion.
@@ -214,9 +214,9 @@ type Intent struct {
 	Answers []protocol.RequestReport `json:"answers,omitempty"`
 	// Operation that it carries out; nil if it is not a patch of an agent.
 	Operation *Operation `json:"operation,omitempty"`
-	// Report that tells of it.
+	// Report that describes it.
 	Report protocol.CheckpointReport `json:"report"`
-	// Withheld is why it is acted on without its restore and its promotion; empty if it is not.
+	// Withheld is why the watchdog carries it out without its restore and its promotion; empty if it does not.
 	Withheld string `json:"-"`
 }
 
@@ -260,7 +260,7 @@ type Told struct {
 	Checkpoint int64 `json:"checkpoint,omitempty"`
 	// Delivered says that the agent's input has taken it; nobody knows whether it was read.
 	Delivered bool `json:"delivered"`
-	// Text of the message, its beginning where it is long.
+	// Text of the message, cut if it is long.
 	Text string `json:"text"`
 }
 
@@ -273,7 +273,7 @@ type Breaker struct {
 }
 
 // Dropped says which checkpoints lost the content of their trees, because what was never promoted took more than the policy's
-// retention.unpromotedBytes. Their commits stay. It is noted before anything is removed.
+// retention.unpromotedBytes. Their commits stay. The watchdog journals it before it removes anything.
 type Dropped struct {
 	Checkpoints []DroppedCheckpoint `json:"checkpoints"`
 	// Budget in bytes, and the hash of the policy that it is from.

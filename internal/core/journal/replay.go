@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// State is what a journal adds up to. The zero State is that of an empty journal.
+// State is the result of a journal's records. The zero State is that of an empty journal.
 type State struct {
 	// Epoch of the newest attempt, and its kind of run.
 	Epoch int64
@@ -35,8 +35,7 @@ type State struct {
 	Start string
 	// Pending is the intent that may not have been acted on completely.
 	Pending *Intent
-	// Asked is the question that the agent of the task at hand asked last; nil for none. Questions are the texts of all
-	// that were ever asked, by id.
+	// Asked is the newest question of the current task's agent; nil for none. Questions are the texts of all questions since the Feature began, by id.
 	Asked     *protocol.Question
 	Questions map[string]string
 	// Directives that were given to agents.
@@ -59,7 +58,7 @@ type State struct {
 }
 
 // Working is the name of the task that the agent works on: the one that is begun and not done, whether the orders still list it or not; empty if
-// Working is the name of the task that the agent works on; empty if it works on none.
+// Working is the name of the agent's current task; empty if there is none.
 func (s State) Working() string {
 	if s.Orders != nil {
 		for _, t := range s.Orders.Tasks {
@@ -102,7 +101,7 @@ type Checkpoint struct {
 	Commit string
 }
 
-// Workspace is what the next checkpoint is compared with.
+// Workspace is the tree with which the next checkpoint is compared.
 type Workspace struct {
 	// Tree of it.
 	Tree string

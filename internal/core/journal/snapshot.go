@@ -19,7 +19,7 @@ type Snapshot struct {
 	State State `json:"state"`
 }
 
-// Segments is how many segments come before a journal, which its first line says; 0 for one that is whole, or empty.
+// Segments is how many segments come before a journal, as its first line says; 0 for a journal without segments, or an empty one.
 func Segments(data []byte) int {
 	first, _, whole := bytes.Cut(data, []byte{'\n'})
 	if !whole {

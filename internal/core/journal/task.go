@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Task is what is remembered of a task.
+// Task is the journaled state of a task.
 type Task struct {
 	// Policy and Plan that are pinned for it.
 	Policy policy.Effective
@@ -51,13 +51,13 @@ type Task struct {
 	Done bool
 }
 
-// WentBack is a checkpoint that took work back, and what it objected to.
+// WentBack is a checkpoint that reverted work, and its objection.
 type WentBack struct {
 	Sequence  int64
 	Objection string
 }
 
-// Empty says whether work of the task went back, and nothing was done instead: what is promoted is what the task began with.
+// Empty says whether work of the task went back, and the agent did nothing instead: the promoted tree is the one from the beginning of the task.
 func (t Task) Empty(promoted string) bool { return t.WentBack.Sequence > 0 && promoted == t.From }
 
 func (s *State) begun(b TaskBegun) error {

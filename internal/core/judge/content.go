@@ -18,8 +18,8 @@ const maxContent = 64 << 20
 // programmers write.
 const maxWork = 50 * secrets.Budget
 
-// Contents reads blobs. It calls visit once for each id, in their order; ok is false if the blob cannot be read or
-// has more than limit bytes. The content is the visitor's to keep, and not to be changed.
+// Contents reads blobs. It calls visit once for each id, in their sequence; ok is false if the blob cannot be read or has more than limit
+// bytes. The visitor may keep the content, and must not change it.
 type Contents func(ids []string, limit int64, visit func(i int, content []byte, ok bool))
 
 // LineCounts counts the lines of text files that differ from the base, as git diff --numstat does.
@@ -67,8 +67,8 @@ type Cache struct {
 // Last returns how many changes in the last call of Judge were known from the call before, and how many Judge had to check.
 func (m *Cache) Last() (known, fresh int64) { return m.known, m.fresh }
 
-// Beside returns an empty memory for another set of changes. It shares with this one what takes long to make and does not
-// depend on changes: the scanner and the compiled checks. Neither may be used while the other is.
+// Beside returns an empty memory for another set of changes. It shares the scanner and the compiled checks with this one, which are
+// expensive and do not depend on changes. Do not use the two at the same time.
 func (m *Cache) Beside() *Cache {
 	if m.checks == nil {
 		m.checks = make(map[string]compiled)

@@ -27,7 +27,7 @@ const (
 // out at the end is marked by "…".
 func Escape(name string) string { return escapeTo(name, maxEscaped) }
 
-// EscapeOnce is Escape for a text that may be what Escape gave: that stays as it is.
+// EscapeOnce is Escape for a text that may already be escaped: an escaped text stays the same.
 func EscapeOnce(text string) string {
 	if name, err := strconv.Unquote(text); err == nil && Escape(name) == text {
 		return text

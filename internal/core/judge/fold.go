@@ -77,9 +77,9 @@ func alias(name string) string {
 	return key
 }
 
-// IsGitDir says whether some file system takes a name for ".git": by case, by composition, by characters that it leaves
-// out, by what it drops from the end, or because it is the short name that NTFS gives to ".git". A capture does not put
-// such a name into a tree: it is Found instead.
+// IsGitDir says whether some file system treats a name as ".git": because of case, composition, characters that it ignores, characters that
+// it drops from the end, or because it is the short name that NTFS gives to ".git". A capture does not put such a name into a tree, but
+// reports it as Found.
 func IsGitDir(name string) bool {
 	// Windows takes a backslash for a separator.
 	for part := range strings.SplitSeq(name, `\`) {

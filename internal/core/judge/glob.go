@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Glob matches a whole name, such as that of a branch, segment by segment. It is written as a pattern of paths is, but it matches at no other
-// depth and covers nothing below what it matches: what it grants is what it says. "**" stands for any number of segments, at the end for one
-// or more.
+// Glob matches a whole name, such as that of a branch, segment by segment. Its syntax is that of path patterns, but it matches only the
+// whole name, and nothing below it. "**" stands for any number of segments, at the end for one or more.
 type Glob struct{ segments []segment }
 
 // ParseGlob says why a glob cannot be used.

@@ -19,8 +19,7 @@ const (
 	maxRemembered = 256
 )
 
-// Program is a compiled check. It says of a changed file, given by its variables, whether the check is violated, and what
-// it cost to know.
+// Program is a compiled check. It says whether a changed file, given by its variables, violates the check, and what the evaluation cost.
 type Program = func(file map[string]any) (violated bool, cost uint64, err error)
 
 // compiled is a check that can be evaluated, or why it cannot.

@@ -15,7 +15,7 @@ type Rule struct {
 	Doc string
 	// Severity says where the severity of a violation comes from.
 	Severity string
-	// Suggestion says how to fix a violation, where the violation itself does not say it better.
+	// Suggestion says how to fix a violation that has no suggestion of its own.
 	Suggestion string
 	// check finds what breaks the rule. A placement rule has none.
 	check func(*view) []breach

@@ -19,10 +19,10 @@ const mostSteps = 512 << 10
 // maxShown bounds a name or a pattern in a reason, in characters.
 const maxShown = 64
 
-// Strategy is the one that an attempt runs by: what the policy says or, where that is Auto, Shadow for a plan that names contracts or that may
-// change a path that paths.rules of the policy are about, and Direct for any other. A plan that bounds no paths may change each. The reason
-// says why Auto came to it, and is empty if the policy has decided. It errs on the side of Shadow, as Plan.Overlaps does on that of yes: rules that
-// close paths are guards, so that names are compared as these do, too, and what takes too long to compare counts as what meets.
+// Strategy is the strategy of an attempt: the policy's or, if that is Auto, Shadow for a plan that names contracts or that may change a
+// path in the policy's paths.rules, and Direct for any other. A plan without areas may change every path. The reason says why Auto chose
+// it, and is empty if the policy decides. In doubt the result is Shadow, as Plan.Overlaps is true in doubt: rules that close paths are
+// guards, so Strategy also compares names as guards do, and treats what takes too long to compare as a match.
 func Strategy(p protocol.Plan, contracts []string, e policy.Effective) (strategy, reason string) {
 	if e.Execution.Strategy != policy.StrategyAuto {
 		return e.Execution.Strategy, ""

@@ -47,7 +47,7 @@ type Change struct {
 	Old, New Entry
 }
 
-// FoundKind says what a capture met that Git cannot hold or that must not be there.
+// FoundKind is the kind of something in the workspace that Git cannot hold or that must not be there.
 type FoundKind string
 
 // Kinds of findings.
@@ -62,23 +62,23 @@ const (
 	FoundDevice FoundKind = "Device"
 	// FoundTooLarge is a file beyond the size that a capture reads; its content is not in the tree.
 	FoundTooLarge FoundKind = "TooLarge"
-	// FoundHardlink is a file of the tree that has a name outside of what was captured: it can change through that.
+	// FoundHardlink is a file of the tree that has another name outside of the capture, through which it can change.
 	FoundHardlink FoundKind = "Hardlink"
-	// FoundUnreadable is a file or directory that its permissions keep from being read; what was captured of it before is
-	// still in the tree. An empty path is the root of the workspace.
+	// FoundUnreadable is a file or directory whose permissions forbid reading it; the tree still has its last captured content. An empty path
+	// is the root of the workspace.
 	FoundUnreadable FoundKind = "Unreadable"
 	// FoundTooDeep is a file or directory that is too deep, or has too long a path, to be read.
 	FoundTooDeep FoundKind = "TooDeep"
 )
 
-// Found is something a capture met that a tree cannot tell.
+// Found is something in the workspace that a tree cannot represent.
 type Found struct {
 	Path string
 	Kind FoundKind
 	Size int64
 }
 
-// Workspace is what a capture counted, ignored files included.
+// Workspace has the totals of a capture, including ignored files.
 type Workspace struct {
 	Files int64
 	Bytes int64
@@ -90,7 +90,7 @@ type Workspace struct {
 type Input struct {
 	// Changes from the base to the captured tree, sorted by path: every one of them.
 	Changes []Change
-	// Found lists what the capture met that the tree does not tell.
+	// Found lists what the capture found that the tree cannot represent.
 	Found []Found
 	// Workspace as counted.
 	Workspace Workspace
@@ -98,28 +98,27 @@ type Input struct {
 	Plan protocol.Plan
 	// Policy in effect.
 	Policy policy.Effective
-	// Role that the agent works in; may be empty.
+	// Role of the agent; may be empty.
 	Role string
 	// Locks are the contracts whose lock the Feature holds.
 	Locks []string
 	// Names lists directories of the captured tree. Judge reads only the directories of added paths. Without Names it cannot check added
 	// paths, and reports them as violations.
 	Names Lookup
-	// BaseNames lists directories of the base. It tells names that were there before from new ones; without it every pair
-	// of names that collide counts as new.
+	// BaseNames lists directories of the base. It distinguishes existing names from new ones; without it every pair of colliding names counts as new.
 	BaseNames Lookup
 	// Contents reads blobs of the base and of the captured tree. Judge reads files whose content changed. Without Contents it cannot check
 	// them, and reports them as violations.
 	Contents Contents
 	// Compile compiles a check's expression; without it every check is violated.
 	Compile func(expression string) (Program, error)
-	// Cache of the judgements before; may be nil.
+	// Cache of the calls before; may be nil.
 	Cache *Cache
 }
 
 // Lookup lists the names in directories of a tree, in any order; "" is the root. Judge calls it at most once, for all directories at once,
-// because an agent decides how many there are. A directory that cannot be read is left out of the answer; one that does not exist is there,
-// without names.
+// because an agent decides how many there are. The answer omits a directory that cannot be read, and has an entry without names for one
+// that does not exist.
 type Lookup func(dirs []string) map[string][]string
 
 // Judgement is the outcome: violations are sorted worst first, then by path and rule.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Scope is what a budget is about.
+// Scope is the set of calls that a budget limits.
 type Scope string
 
 // Scopes of budgets.
@@ -22,8 +22,7 @@ const (
 	Global Scope = "Global"
 )
 
-// Period that a time belongs to, of a budget of this scope: a month in UTC, such as "2026-02"; empty if there is one
-// period only.
+// Period returns the period of a time for budgets of this scope: a month in UTC, such as "2026-02"; empty if there is only one period.
 func (s Scope) Period(at time.Time) string {
 	if s == Feature {
 		return ""
@@ -44,7 +43,7 @@ const (
 // Resources are all of them.
 func Resources() []Resource { return []Resource{InputTokens, OutputTokens, Cost} }
 
-// Amount of each resource: tokens, and money in millionths of the currency. Input counts also what the provider had cached.
+// Amount of each resource: tokens, and money in millionths of the currency. Input includes cached tokens.
 type Amount struct {
 	Input, Output, Cost int64
 }
@@ -87,7 +86,7 @@ type Usage struct {
 	Calls  int64
 }
 
-// Budget limits what the calls of a scope may use.
+// Budget limits the use of the calls of a scope.
 type Budget struct {
 	Scope Scope
 	// Key is whose budget it is: see Scope.
@@ -112,13 +111,13 @@ type OverBudgetError struct {
 	Limit, Used, Reserved, Wanted int64
 }
 
-// Passes says whether the call may be made when the calls in progress have ended and have used nothing: then it is worth
-// trying again, and no person has to do anything.
+// Passes says whether the budget allows the call if the calls in progress end without using anything: then it is worth trying again, and no
+// user has to act.
 func (e *OverBudgetError) Passes() bool {
 	return e.Used < e.Limit && e.Wanted <= e.Limit-e.Used
 }
 
-// Error implements error. It says what is left, and what to do.
+// Error says what is left, and what to do.
 func (e *OverBudgetError) Error() string {
 	left := whose(e.Scope, e.Key) + " has " + e.Resource.left(max(0, e.Limit-e.Used), e.Limit)
 	switch e.Resource {
@@ -194,7 +193,7 @@ func Over(b Budget, used, reserved, wanted Amount) error {
 	return wait
 }
 
-// Nearly tells users that some percent of a budget are used, of the resource that most is used of; empty if less is.
+// Nearly tells users the used percentage of a budget's most used resource; empty if it is below the warning.
 func Nearly(b Budget, used Amount, percent int) string {
 	text, most := "", new(big.Rat)
 	for _, r := range Resources() {

@@ -16,7 +16,7 @@ const unit = 1_000_000
 // decimal has as many digits as millionths of a currency have, and as many before the point as an int64 has room for.
 var decimal = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,6})?$`)
 
-// Decimal is a cost as people write it, in units of the currency, with two digits after the point and more where they say more.
+// Decimal is a cost in units of the currency, with two digits after the point, and more if they are not zero.
 func Decimal(cost int64) string {
 	text := fmt.Sprintf("%d.%06d", cost/unit, cost%unit)
 	const always = 4 // digits that may be left out
@@ -26,7 +26,7 @@ func Decimal(cost int64) string {
 	return text
 }
 
-// ParseDecimal reads a cost that people have written, such as 12.50.
+// ParseDecimal reads a cost that a user has written, such as 12.50.
 func ParseDecimal(text string) (int64, error) {
 	if !decimal.MatchString(text) {
 		return 0, fmt.Errorf("%q is not an amount of money: give a decimal number such as 12.50, with at most 6 digits after the point", text)

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger has what is recorded of model calls, what they cost, and whether another one may be made. It decides by
+// Package ledger decides what the ledger records of model calls, what they cost, and whether a budget allows another one. It sees only
 // values; internal/gateway/ledger stores them.
 package ledger
 
@@ -48,29 +48,29 @@ type Interaction struct {
 	At time.Time
 	// FeatureUID, Namespace and Feature are who called.
 	FeatureUID, Namespace, Feature string
-	// Keep is how long the Feature's policy keeps what the ledger has of it. It is not a part of the record.
+	// Keep is how long the Feature's policy keeps its records in the ledger. It is not a part of the record.
 	Keep time.Duration
-	// Attempt and Task are what the agent worked on.
+	// Attempt and Task of the agent's work.
 	Attempt int64
 	Task    string
 	// Turn of the run that the call belongs to, as its watchdog counts them; 0 if it has not said so.
 	Turn int64
-	// Sequence counts the calls of a Feature, from 1. The store gives it.
+	// Sequence is the number of the call within the Feature, from 1. The store assigns it.
 	Sequence int64
 	// Dialect of the call, and the Backend that got it.
 	Dialect, Backend string
-	// ModelAsked is what the agent asked for, Model is what answered, and Role is the role that the policy has it in.
+	// ModelAsked is the model that the agent named, Model the one that answered, and Role its role in the policy.
 	ModelAsked, Model, Role string
 	// RequestDigest is the SHA-256 of the request in hexadecimal, and RequestBytes its size.
 	RequestDigest string
 	RequestBytes  int64
-	// TemplateHash names the templates that came before the request; empty if there were none.
+	// TemplateHash names the templates that the gateway put before the request; empty if there were none.
 	TemplateHash string
 	// AnswerBytes is the size of the whole answer, also where less of it is stored.
 	AnswerBytes int64
 	// Raw is the answer as the backend gave it, without secrets.
 	Raw []byte
-	// Formatted is the answer as the agent got it; empty if that is Raw.
+	// Formatted is the answer as the agent got it; empty if it equals Raw.
 	Formatted []byte
 	// Results of tools that are new in the request, as far as the policy has the gateway record them, without secrets, and MoreResults is the
 	// number of further ones. A record of many calls has none.
@@ -83,8 +83,7 @@ type Interaction struct {
 	Tokens  Tokens
 	// Estimated says that the provider has not counted all of Tokens.
 	Estimated bool
-	// OutputLimit is the most output, in tokens, that the call was given because its budgets left no more; 0 if it had what it
-	// asked for.
+	// OutputLimit is the most output, in tokens, that budgets left to the call; 0 if they did not limit it.
 	OutputLimit int64
 	// Cost in millionths of the currency that prices are in.
 	Cost int64
@@ -93,10 +92,10 @@ type Interaction struct {
 	Reason string
 	// FirstByte is the time until the answer began, Duration until it had ended.
 	FirstByte, Duration time.Duration
-	// Count is how many calls the record stands for: more than one where refused calls were folded. The store gives it.
+	// Count is how many calls the record represents: more than one if the ledger folded refused calls. The store assigns it.
 	Count int64
-	// Detail says more about the reason, such as the member of a request that was refused. The details of calls that were folded are
-	// joined; empty if there is nothing to say.
+	// Detail says more about the reason, such as the member of a request that was refused. A record of folded calls has the details of all of
+	// them; empty if there are none.
 	Detail string
 }
 
@@ -142,12 +141,12 @@ type Violation struct {
 	Message  string `json:"message"`
 }
 
-// ToolResult is what a tool gave back to the model.
+// ToolResult is the result that a tool returned to the model.
 type ToolResult struct {
-	// Call is the ID of the call, and Tool the name of the tool; empty if the request does not tell.
+	// Call is the ID of the call, and Tool the name of the tool; empty if the request does not say.
 	Call string `json:"call,omitempty"`
 	Tool string `json:"tool,omitempty"`
-	// Bytes is the size of what it gave, and SHA256 the digest of it in hexadecimal, as conversation.Given has them.
+	// Bytes is the size of the result, and SHA256 the digest of it in hexadecimal, as conversation.Given has them.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 	// Failed says that the client marks it as an error.
@@ -184,7 +183,7 @@ type Tokens struct {
 	Uses
 }
 
-// Sent is the number of tokens of the request. Negative numbers count as none.
+// Sent is the number of tokens of the request. Negative numbers count as 0.
 func (t Tokens) Sent() (sum int64) {
 	for _, n := range []int64{t.Input, t.Cached, t.Writes, t.LongWrites} {
 		sum = add(sum, max(n, 0))

@@ -46,7 +46,7 @@ func (p Price) rates(sent int64) Rates {
 }
 
 // Cost of a call in millionths of the currency, rounded up. A cost that an int64 cannot hold is the largest int64, so that
-// a budget refuses it. Negative numbers count as none.
+// a budget refuses it. Negative numbers count as 0.
 func (p Price) Cost(t Tokens) int64 {
 	r := p.rates(t.Sent())
 	tokens := total([]item{{t.Input, r.Input}, {t.Output, r.Output}, {t.Cached, r.Cached}, {t.Writes, r.Writes}, {t.LongWrites, r.LongWrites}}, perTokens)

@@ -23,20 +23,20 @@ const (
 // LeastOutput is the smallest limit of an answer in tokens: most thoughts with a tool call are shorter. The gateway refuses a call with less.
 const LeastOutput = 1024
 
-// Reservation is what a call may use that is about to be made.
+// Reservation is what a new call may use at most.
 type Reservation struct {
 	// ID of the call.
 	ID string
 	// FeatureUID and Namespace are who calls.
 	FeatureUID, Namespace string
-	// Wanted is what it may use, as far as is known.
+	// Wanted is what it may use, as far as known.
 	Wanted Amount
 	// Until is when the call has ended, whatever became of it: from then on nothing is reserved for it.
 	Until time.Time
 }
 
-// Expect what a call uses at most, by the size of its request in bytes and by the tokens that its answer may have. window is the most tokens that the
-// model reads; 0 if that is not known. What a provider has cached costs less, which nobody knows before the call.
+// Expect what a call uses at most, by the size of its request in bytes and by the tokens that its answer may have. window is the context
+// window of the model; 0 if it is unknown. Cached tokens cost less, but their number is unknown before the call.
 func Expect(request, window, output int64) Tokens {
 	if window <= 0 {
 		window = unknownWindow
@@ -44,13 +44,13 @@ func Expect(request, window, output int64) Tokens {
 	return Tokens{Input: min(request/bytesPerToken, window), Output: output}
 }
 
-// Wanted is what a call takes of budgets that uses these tokens.
+// Wanted is what a call with these tokens takes from budgets.
 func (p Price) Wanted(t Tokens) Amount {
 	return Amount{Input: t.Sent(), Output: t.Output, Cost: p.Cost(t)}
 }
 
-// Dearest is the price at which a call is reserved: nobody knows before the call how much of its request the provider writes into its cache, which costs
-// more than what it only reads.
+// Dearest is the price for reservations: before the call it is unknown how much of its request the provider writes into its cache, which
+// costs more than a read.
 func (p Price) Dearest() Price {
 	p.Rates = p.Rates.dearest()
 	p.Long = slices.Clone(p.Long)
@@ -65,7 +65,7 @@ func (r Rates) dearest() Rates {
 	return r
 }
 
-// Output is how many tokens an answer may have: what its request asks for, and no more than its model gives, each 0 if it is not known.
+// Output is how many tokens an answer may have: the request's limit, and at most the model's limit; each is 0 if it is unknown.
 func Output(asked, most int64) int64 {
 	switch {
 	case asked <= 0 && most <= 0:
@@ -78,7 +78,7 @@ func Output(asked, most int64) int64 {
 	return min(asked, most)
 }
 
-// Fits is the most output of a call that the budget has room for when the calls in progress have ended and have used nothing, up to what the call
+// Fits is the most output of a call for which the budget has room if the calls in progress end without using anything, up to what the call
 // wants; 0 if it has no room at all.
 func (e *OverBudgetError) Fits(t Tokens, price Price) (output int64) {
 	left := e.Limit - e.Used
@@ -107,14 +107,14 @@ func (e *OverBudgetError) Fits(t Tokens, price Price) (output int64) {
 // outputPerSecond is how many tokens a model writes in a second, about as many as the fast ones of the providers do.
 const outputPerSecond = 100
 
-// Abandoned is what a call counts as that was given up before its answer began: the provider works on it all the same. It is the request, and what a model
-// writes in the time that the provider had, up to most. Most is 0 for a stream, of which nothing has come.
+// Abandoned is the charge for a call that the agent gave up before its answer began, because the provider works on it anyway. It is the
+// request, and what a model writes in the time that the provider had, up to most. most is 0 for a stream that has sent nothing.
 func Abandoned(request, window, most int64, had time.Duration) Tokens {
 	return Expect(request, window, min(most, int64(had.Seconds()*outputPerSecond)))
 }
 
-// Charge is what a call counts as whose provider has not counted all of its tokens: the answer was cut off, or the agent hung
-// up, or the provider counts none. It is what was counted, and at least what the request and the words of the answer come to.
+// Charge is the charge for a call whose provider has not counted all of its tokens: the answer was cut off, or the agent hung up, or the
+// provider counts none. It is what the provider counted, and at least the estimate for the request and the text of the answer.
 func Charge(counted Tokens, request, window, answer int64) Tokens {
 	t := counted
 	if counted.Sent() == 0 {

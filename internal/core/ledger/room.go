@@ -3,8 +3,8 @@
 
 package ledger
 
-// Bounds of what is stored of checkpoints, compressed, in bytes. Model calls have a bound by their budgets; how often an agent
-// rewrites its files has none, and what it writes must not take the room in which calls are recorded.
+// Bounds of the stored changes of checkpoints, compressed, in bytes. Budgets bound model calls, but nothing bounds how often an agent
+// rewrites its files, and its changes must not take the room for records of calls.
 const (
 	// MaxPatches of a Feature: about 100 MB of text. MaxNames is a little more, so that there is still room for the names of files when the
 	// room for patches is used up.
@@ -27,7 +27,7 @@ const (
 	looks = 8
 )
 
-// Room is what is known of it when a checkpoint is to be recorded.
+// Room is the state of the store before it records a checkpoint.
 type Room struct {
 	// Feature and Project are the bytes that the ledger stores of each.
 	Feature, Project int64
@@ -52,7 +52,7 @@ func (r Room) kept() int64 {
 	return min(max(size/100*reserve, minReserve), size/maxReserve)
 }
 
-// Lacking is how much is to be dropped, in bytes, before another call is recorded; 0 if there is room.
+// Lacking is how many bytes the ledger must drop before it records another call; 0 if there is room.
 func (r Room) Lacking() int64 {
 	if r.Size == 0 {
 		return 0
@@ -60,7 +60,7 @@ func (r Room) Lacking() int64 {
 	return max(-r.left(), 0)
 }
 
-// Often is how many bytes may be recorded before the room is looked at again.
+// Often is how many bytes the ledger may record before it checks the room again.
 func (r Room) Often() int64 { return r.kept() / looks }
 
 // Takes says which parts of a checkpoint the ledger stores, given the bytes of the names of files and of the patch, and why it does not

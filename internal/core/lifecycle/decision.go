@@ -5,13 +5,12 @@ package lifecycle
 
 import "time"
 
-// Decision says what to do next. Acts are done first; Memory is written once afterwards, and Events leave after that.
+// Decision says what to do next. The controller carries out the acts first, then writes Memory once, and then sends the Events.
 type Decision struct {
-	// Memory is what the status shall say.
+	// Memory is the new content of the status.
 	Memory Memory
-	// Needs is the fact to gather next, after which the decision is taken again; empty when nothing is missing. While it is
-	// NeedLive, there is nothing to do or to write. While it is another one, what else the decision says may be done
-	// and written, should that fact not be had.
+	// Needs is the fact to gather before the next call of Next; empty if none is missing. If it is NeedLive, do and write nothing. If it is
+	// another one and that fact is not available, the controller may still do and write what else the decision says.
 	Needs Need
 	// Start is the new attempt that NeedJob is about. The attempt counts once its Job is observed.
 	Start *Start
@@ -19,15 +18,15 @@ type Decision struct {
 	RenewLocks bool
 	// Unlock names contracts whose locks to free: no status names them any more.
 	Unlock []string
-	// EnsureDependencies asks for everything that a running attempt depends on (network policy, CA bundle) to be as it should.
+	// EnsureDependencies tells the controller to create or correct everything that a running attempt depends on (network policy, CA bundle).
 	EnsureDependencies bool
 	// DeleteJobs names Jobs to delete.
 	DeleteJobs []Object
 	// DeletePods names pods to delete.
 	DeletePods []Object
-	// DeleteFeature asks for the Feature to be deleted: its time to live is over.
+	// DeleteFeature tells the controller to delete the Feature: its time to live is over.
 	DeleteFeature bool
-	// Release asks for the finalizer to be removed: no pod is left.
+	// Release tells the controller to remove the finalizer: no pod is left.
 	Release bool
 	// Events to send once the status is written.
 	Events []Event
@@ -35,7 +34,7 @@ type Decision struct {
 	Recheck time.Duration
 }
 
-// Start asks for the Job of a new attempt.
+// Start tells the controller to create the Job of a new attempt.
 type Start struct {
 	Attempt int64
 	Run     RunKind
@@ -49,7 +48,7 @@ type Object struct {
 	UID  string
 }
 
-// Event reports a change, once.
+// Event reports a change once.
 type Event struct {
 	// Warning events call for attention.
 	Warning bool

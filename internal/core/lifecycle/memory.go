@@ -42,7 +42,7 @@ type Memory struct {
 	LastCheckpoint      string
 	LastValidCheckpoint string
 	Checkpoints         Counts
-	// Rollbacks of the workspace so far; zero if there was none.
+	// Rollbacks is the number of rollbacks of the workspace so far, and the newest one.
 	Rollbacks     Rollbacks
 	Policy        PolicyRef
 	Locks         []string
@@ -54,7 +54,7 @@ type Memory struct {
 	Deliveries []deliveries.Notice
 }
 
-// JobMemory is what is remembered of the current attempt's Job.
+// JobMemory is what the status has about the current attempt's Job.
 type JobMemory struct {
 	Name string
 	Run  RunKind

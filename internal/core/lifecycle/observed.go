@@ -18,7 +18,7 @@ type Observed struct {
 	Live bool
 	// Spec is what the user wants.
 	Spec Spec
-	// Memory is what the controller wrote into the status last.
+	// Memory is what the controller last wrote into the status.
 	Memory Memory
 	// Run is what the watchdog reported; nil before the first report.
 	Run *Run
@@ -40,7 +40,7 @@ type Observed struct {
 	Locks Locks
 	// Isolation of the agent's pod from the network.
 	Isolation Isolation
-	// Deliveries of others that concern this one; nil if they were not looked at, and what is remembered of them stays.
+	// Deliveries of others that concern this one; nil if the controller did not read them, and the status then keeps what it has.
 	Deliveries []deliveries.Notice
 	// Areas of other Features, compared with the areas of this one; nil before the comparison.
 	Areas *Areas
@@ -65,11 +65,11 @@ type Spec struct {
 	DeletedAt time.Time
 	// Suspend of the Feature itself asks for the pod to end; the work is kept.
 	Suspend bool
-	// SuspendedBy names the policies that ask for the same; empty if none does.
+	// SuspendedBy names the policies that ask for the same; empty if there are none.
 	SuspendedBy string
 	// Retries of an agent that failed.
 	Retries int
-	// Deadline for the running time; 0 is none.
+	// Deadline for the running time; 0 means none.
 	Deadline time.Duration
 	// TTLAfterFinished after which the Feature is deleted; nil is never.
 	TTLAfterFinished *time.Duration
@@ -79,7 +79,7 @@ type Spec struct {
 	RequireApproval bool
 	// ApprovalBy is the policy that requires the approval; empty if only the Feature does.
 	ApprovalBy string
-	// ApprovedCommit is the commit that may be delivered.
+	// ApprovedCommit is the commit that a user has approved for delivery.
 	ApprovedCommit string
 	// Ephemeral volumes live and die with the pod.
 	Ephemeral bool
@@ -105,7 +105,7 @@ func (s Spec) suspended() bool { return s.Suspend || s.SuspendedBy != "" }
 type Request struct {
 	ID   string
 	Kind RequestKind
-	// Refusal says why it can never be done; empty if it may be.
+	// Refusal says why it can never be done; empty if there is no such reason.
 	Refusal string
 }
 
@@ -138,7 +138,7 @@ type Problem struct {
 
 // Capacity of a project.
 type Capacity struct {
-	// Limit of agents that run at once; 0 is none.
+	// Limit of agents that run at once; 0 means unlimited.
 	Limit int
 	// Running agents of other Features.
 	Running int
@@ -166,48 +166,48 @@ type Locks struct {
 	Taken bool
 	// Renew is when the controller must renew the held locks; zero if there are none.
 	Renew time.Time
-	// Fail blocks the Feature where it would have to wait.
+	// Fail blocks the Feature instead of waiting.
 	Fail bool
 	// Unguarded are wanted contracts for which no policy names paths.
 	Unguarded []string
 }
 
-// Isolation is what was found about network policies that are not Tidewaiter's.
+// Isolation is the result of checking network policies that are not Tidewaiter's.
 type Isolation struct {
 	// Enforce says that no agent may work while one of them opens its network.
 	Enforce bool
 	// Openings of the agent's pod, or of that of the next attempt, by name.
 	Openings []isolation.Opening
-	// TooMany is how many network policies are looked at, where there are more; 0 otherwise.
+	// TooMany is the limit of checked network policies if there are more; 0 otherwise.
 	TooMany int
 }
 
-// Areas is what a comparison with the areas of other Features on the repository came to.
+// Areas is the result of the comparison with the areas of other Features on the repository.
 type Areas struct {
 	// Ignore says that the policy lets areas overlap.
 	Ignore bool
 	// Wait says that the policy lets a Feature wait for others whose areas overlap with its own.
 	Wait bool
-	// Overlap with the first of the others; nil if there is none.
+	// Overlap is the first overlap with another Feature; nil if there is none.
 	Overlap *Overlap
 }
 
 // Overlap is an area of another Feature that overlaps with one of this Feature.
 type Overlap struct {
-	// Who it is, for users.
+	// Who is the name of the other Feature, for users.
 	Who string
 	// Before says that Who waits as well, and comes first.
 	Before bool
 	// More says that there are others.
 	More bool
-	// Mine and Theirs are patterns that may match a common path; empty if a plan allows everything.
+	// Mine and Theirs are patterns of the two plans that may match a common path; empty if a plan allows everything.
 	Mine, Theirs string
 }
 
 // Contender is another Feature that holds, held or waits for the lock of a contract.
 type Contender struct {
 	Contract string
-	// Who it is, for users.
+	// Who is the name of the other Feature, for users.
 	Who string
 	// Before says that Who waits as well, and comes first.
 	Before bool
@@ -231,7 +231,7 @@ const (
 	RunSeal RunKind = "seal"
 )
 
-// StrayJob is the attempt of a Job with the Feature's label that is none of its attempts: it lost its owner, or belonged to an
+// StrayJob is the attempt of a Job with the Feature's label that does not belong to the Feature: it lost its owner, or belonged to an
 // earlier Feature of the same name.
 const StrayJob = -1
 
@@ -257,17 +257,17 @@ type Job struct {
 type Pod struct {
 	Name string
 	UID  string
-	// JobUID is the Job that controls it; empty if none does.
+	// JobUID is the UID of the Job that controls it; empty if there is none.
 	JobUID string
 	// Started is true once any of its containers ran.
 	Started bool
-	// StartedAt is when the first of them did; zero if nobody knows.
+	// StartedAt is when the first of them started; zero if that is unknown.
 	StartedAt time.Time
 	// Ended is true when none of its containers runs any more or ever will.
 	Ended bool
 	// Deleting is true after a request to delete it; it may still run.
 	Deleting bool
-	// DueBy is when it should be gone, its grace period included; zero if its deletion was not asked for.
+	// DueBy is when it should be gone, including its grace period; zero without a request to delete it.
 	DueBy time.Time
 	// Node that it is on; empty before it has one.
 	Node string
@@ -311,7 +311,7 @@ type Run struct {
 	Connected bool
 	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.
 	ConnectionChangedAt time.Time
-	// Question that the agent waits on and its id; empty for none.
+	// Question whose answer the agent waits for, and its id; empty for none.
 	Question   string
 	QuestionID string
 	// Checkpoint is the newest one; nil before the first.
@@ -327,7 +327,7 @@ type Run struct {
 	Final *Final
 }
 
-// Checkpoint is what the conditions need of the newest checkpoint.
+// Checkpoint has the facts about the newest checkpoint that conditions need.
 type Checkpoint struct {
 	Name    string
 	Verdict string
@@ -338,7 +338,7 @@ type Checkpoint struct {
 // Counts of checkpoints by verdict.
 type Counts struct{ Total, Valid, Invalid int64 }
 
-// Rollbacks counts them by cause, and tells of the last one. Who writes them counts; here they are only kept.
+// Rollbacks counts rollbacks by cause, and describes the last one. Intake counts them; this package only keeps them.
 type Rollbacks struct {
 	Total, Supervision, Request, Violation int64
 	Last                                   Rollback

@@ -20,12 +20,12 @@ const (
 	maxUnserved = 50
 )
 
-// Unserved reports attempts in a row that ended because models did not answer.
+// Unserved describes consecutive attempts that ended because models did not answer.
 type Unserved struct {
 	Attempts int
 	// Class and Cause of the last one, as in protocol.Failure.
 	Class, Cause string
-	// Policy and Backends are the hashes of what was in force when it ended.
+	// Policy and Backends are the hashes of the policy and of the backends in force at its end.
 	Policy, Backends string
 }
 

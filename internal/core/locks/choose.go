@@ -13,7 +13,7 @@ import (
 type Wanted struct {
 	Contract string
 	State    Availability
-	// Holder who is in the way; zero if nobody is.
+	// Holder of the lock; zero if there is none.
 	Holder Holder
 	// Before says that Holder only waits for it, and comes first.
 	Before bool
@@ -46,8 +46,7 @@ type Waiter struct {
 	Locks []string
 }
 
-// First is the first of those who wait for a lock and come before me: higher priority, then older, then by name. ok is
-// false if nobody does.
+// First is the first Feature that waits for a lock and comes before me: higher priority, then older, then by name. ok is false if there is none.
 func First(me Waiter, waiting []Waiter, lock string) (first Waiter, ok bool) {
 	first = me
 	for _, w := range waiting {

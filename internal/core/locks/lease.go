@@ -20,7 +20,7 @@ const (
 type Holder struct {
 	Namespace string
 	Name      string
-	// UID tells a Feature from a later one of the same name.
+	// UID distinguishes a Feature from a later one of the same name.
 	UID string
 }
 
@@ -32,7 +32,7 @@ func (h Holder) String() string {
 	return h.Namespace + "/" + h.Name + "/" + h.UID
 }
 
-// ParseHolder reads what String writes. Anything else is somebody who is not known.
+// ParseHolder reads what String writes. Any other text is an unknown holder.
 func ParseHolder(text string) Holder {
 	parts := strings.Split(text, "/")
 	if len(parts) != 3 {
@@ -41,7 +41,7 @@ func ParseHolder(text string) Holder {
 	return Holder{Namespace: parts[0], Name: parts[1], UID: parts[2]}
 }
 
-// For is the holder in words, for users of a namespace: they are not told what runs in others.
+// For describes the holder to users of a namespace, without the names of what runs in other namespaces.
 func (h Holder) For(namespace string) string {
 	if h.Namespace != namespace {
 		return "a Feature of another project"
@@ -57,7 +57,7 @@ type Lease struct {
 	Holder Holder
 	// RenewedAt is when the holder last renewed it, by the holder's clock.
 	RenewedAt time.Time
-	// TTL that the holder asked for; TTL where it is 0.
+	// TTL of the holder; 0 means the constant TTL.
 	TTL time.Duration
 }
 
@@ -83,7 +83,7 @@ type Availability string
 const (
 	// Free: nobody has it.
 	Free Availability = "Free"
-	// Mine: who asks has it, perhaps since before it was noted anywhere.
+	// Mine: the caller has it, perhaps without a record of it.
 	Mine Availability = "Mine"
 	// Busy: another has it.
 	Busy Availability = "Busy"
@@ -91,8 +91,8 @@ const (
 	Expired Availability = "Expired"
 )
 
-// State of the lock for me. unchanged is for how long who asks has seen this version of the Lease: it has to be a whole TTL
-// by one clock, so that neither a wrong clock nor a manager that was away takes a lock from one who would renew it.
+// State of the lock for me. unchanged is for how long the caller has seen this version of the Lease: it has to be a whole TTL by one clock,
+// so that neither a wrong clock nor an absent manager takes a lock from a holder that would renew it.
 func (l Lease) State(me Holder, unchanged time.Duration, now time.Time) Availability {
 	switch {
 	case l.Version == "" || l.Holder == Holder{}:

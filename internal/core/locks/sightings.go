@@ -5,7 +5,7 @@ package locks
 
 import "time"
 
-// Sightings remember since when the Leases that somebody waits for have not changed. The zero value is ready; it is not
+// Sightings remember since when the Leases of awaited locks have not changed. The zero value is ready; it is not
 // for several goroutines at a time.
 type Sightings struct {
 	of map[string]sighting

@@ -60,7 +60,7 @@ type Call struct {
 
 // Avoided says that a call is kept away.
 type Avoided struct {
-	// Wait until a trial may be made.
+	// Wait until the next trial.
 	Wait time.Duration
 	// Failures in a row that have closed the gate.
 	Failures int
@@ -86,7 +86,7 @@ func (b *Breaker) Open() bool { return !b.all.closed }
 // Idle says that the breaker is in the state of a new one.
 func (b *Breaker) Idle() bool { return !b.all.closed && len(b.failures)+len(b.own) == 0 }
 
-// Begin a call of a Feature. Avoided is nil if it is let through.
+// Begin a call of a Feature. Avoided is nil if the breaker lets it through.
 func (b *Breaker) Begin(now time.Time, feature string) (Call, *Avoided) {
 	own := b.own[feature]
 	if own != nil {

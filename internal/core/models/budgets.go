@@ -39,7 +39,7 @@ func Budgets(e policy.Effective, uid, namespace string) []ledger.Budget {
 type Rate struct {
 	// PerMinute is how many calls it may make in a minute; 0 means unlimited.
 	PerMinute int
-	// Origin tells users where that is set.
+	// Origin tells users where the limit is set.
 	Origin string
 }
 

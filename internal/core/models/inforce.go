@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// InForceFor is how long what a gateway says counts.
+	// InForceFor is how long the statement of a gateway is valid.
 	InForceFor = 30 * time.Second
 	// InForceEvery is how often a gateway says it.
 	InForceEvery = 10 * time.Second
@@ -28,7 +28,7 @@ const (
 
 // InForce is what one gateway has in force. It has no keys and no addresses.
 type InForce struct {
-	// Renewed is when the gateway said it last.
+	// Renewed is when the gateway last renewed it.
 	Renewed time.Time `json:"renewed"`
 	// Digest of the configuration that is in force; empty if there is none.
 	Digest string `json:"digest,omitempty"`
@@ -57,7 +57,7 @@ func (c Config) Outline() Config {
 	return out
 }
 
-// Fleet is what the gateways of an installation have in force, by their names.
+// Fleet has the statement of each gateway of an installation, by name.
 type Fleet map[string]InForce
 
 // Alive are the gateways with a recent statement.
@@ -67,7 +67,7 @@ func (f Fleet) Alive(now time.Time) Fleet {
 	return alive
 }
 
-// Hash changes with what is in force anywhere, whoever says it and when; empty if nobody says anything.
+// Hash changes with the configurations in force, and not with the names of gateways or with time; empty if there is no statement.
 func (f Fleet) Hash() string {
 	seen := map[string]bool{}
 	for _, in := range f {
@@ -92,8 +92,8 @@ type Choice struct {
 	Window int64
 }
 
-// Choose finds who answers the primary calls of an agent that speaks a dialect, or every dialect where it is empty. Any gateway may
-// get a call, so that all of them must have somebody who answers; one of them that has not is named.
+// Choose finds the backend for the primary calls of an agent that speaks a dialect, or every dialect if that is empty. Any gateway may get
+// a call, so all of them must have such a backend; the error names one that has none.
 func (f Fleet) Choose(d string, refs []policy.ModelRef) (Choice, error) {
 	var chosen Choice
 	names := slices.Sorted(maps.Keys(f))

@@ -14,7 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
 
-// Credential is how a provider knows who asks.
+// Credential is how a provider authenticates a caller.
 type Credential int
 
 // Credentials. Key is a header with the backend's key. Google is an OAuth token of a Google service account, AWS a
@@ -41,7 +41,7 @@ type Kind struct {
 	LimitMember string
 	// BothLimits: the provider reads max_completion_tokens next to max_tokens. One with a LimitMember does so, too.
 	BothLimits bool
-	// StreamUsage: the provider counts the tokens of a streamed answer of Chat Completions where stream_options ask for it.
+	// StreamUsage: the provider counts the tokens of a streamed answer of Chat Completions if stream_options ask for it.
 	StreamUsage bool
 }
 
@@ -51,7 +51,7 @@ type Place struct {
 	Path string
 	// Streamed is the path for an answer that is streamed; empty: Path.
 	Streamed string
-	// Dated is the path where the backend's query has an api-version that is a date; empty: Path.
+	// Dated is the path if the backend's query has an api-version that is a date; empty means Path.
 	Dated string
 	// Without are members that the request is sent without, With is JSON of members that it is sent with.
 	Without []string
@@ -78,7 +78,7 @@ type Target struct {
 	Betas   []string
 }
 
-// Recasts says whether a request may be another one for the target.
+// Recasts says whether the target may need a changed request.
 func (t Target) Recasts() bool { return len(t.Without)+len(t.With)+len(t.Betas) > 0 }
 
 // Recast is a request as the target takes it. Betas are the values of the agent's header.
@@ -101,7 +101,7 @@ func (t Target) Recast(body []byte, betas []string) []byte {
 // errNotServed says that a backend does not have an endpoint of a dialect.
 var errNotServed = errors.New("is not served")
 
-// Target of a call of an endpoint for an answer of a model. Query has the dialect's parameters that the agent gives. It fails for an
+// Target of a call of an endpoint for an answer of a model. query has the agent's parameters for the dialect. It fails for an
 // endpoint that the backend does not have.
 func (b Backend) Target(e dialect.Endpoint, model string, streamed bool, query url.Values) (Target, error) {
 	kind, _ := FindKind(b.Kind)
@@ -161,7 +161,7 @@ func (b Backend) Sent() map[string]string {
 // https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
 const azureUsage = "2024-09-01-preview"
 
-// CountsStreams says whether the backend counts the tokens of a streamed answer of Chat Completions where stream_options ask for it.
+// CountsStreams says whether the backend counts the tokens of a streamed answer of Chat Completions if stream_options ask for it.
 func (b Backend) CountsStreams() bool {
 	if b.StreamUsage != nil {
 		return *b.StreamUsage

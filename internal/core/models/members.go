@@ -22,7 +22,7 @@ var foldedStrip, foldedDeny = dialect.Fold(BuiltinStrip()...), dialect.Fold(Buil
 
 // BuiltinStrip are the members by which an agent would decide what the platform decides: price and place of an answer, other models and other
 // providers (https://openrouter.ai/docs/features/provider-routing), how a server puts its templates together and whom it serves first
-// (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html), and llama.cpp's own limit of an answer, which goes over that of the dialect.
+// (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html), and llama.cpp's own limit of an answer, which overrides the dialect's.
 func BuiltinStrip() []string {
 	return []string{
 		"service_tier", "speed", "inference_geo", "fallbacks", "fallback_credit_token", "anthropic_beta", "models", "provider", "route", "transforms",

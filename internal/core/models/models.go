@@ -31,7 +31,7 @@ type Backend struct {
 	Kind string `json:"kind,omitempty"`
 	// BaseURL below which the kind's paths are, for example https://api.anthropic.com.
 	BaseURL string `json:"baseURL"`
-	// Key names an entry of the Secret with the keys; empty if the backend needs none.
+	// Key names an entry of the Secret with the keys; empty if the backend needs no key.
 	Key string `json:"key,omitempty"`
 	// Query parameters that are sent with every request.
 	Query map[string]string `json:"query,omitempty"`
@@ -60,7 +60,7 @@ type Backend struct {
 	StreamUsage *bool `json:"streamUsage,omitempty"`
 	// Fallbacks are names of backends that the gateway calls in this sequence if this one cannot answer.
 	Fallbacks []string `json:"fallbacks,omitempty"`
-	// Models that it has, the one for Features whose policy names none first.
+	// Models of the backend. The first is for Features whose policy names none.
 	Models []Model `json:"models"`
 }
 
@@ -69,7 +69,7 @@ type Model struct {
 	Name string `json:"name"`
 	// ContextWindow in tokens; 0 if it is not known.
 	ContextWindow int64 `json:"contextWindow,omitempty"`
-	// MaxOutput is how many tokens an answer has at most; 0 if it is not known.
+	// MaxOutput is the most tokens of an answer; 0 if it is unknown.
 	MaxOutput int64 `json:"maxOutput,omitempty"`
 	// Prices of it.
 	Prices Prices `json:"prices,omitzero"`
@@ -81,7 +81,7 @@ const (
 	maxModels   = 256
 )
 
-// Validate says what is wrong with a configuration, each with its path.
+// Validate lists what is wrong with a configuration, each with its path.
 func (c Config) Validate() error {
 	var errs []error
 	if len(c.Backends) > maxBackends {
@@ -218,11 +218,11 @@ type Route struct {
 	Model   Model
 	// Key of the project instead of the gateway's; zero for none.
 	Key policy.SecretKey
-	// ProviderState says that requests may refer to what the provider keeps.
+	// ProviderState says that requests may refer to state at the provider.
 	ProviderState bool
 }
 
-// Refusal says why nobody can answer. Message says what to do.
+// Refusal says why no backend can answer. Message says what to do.
 type Refusal struct {
 	Message string
 	// Speaks are the dialects of the policy's backend, if it does not speak the dialect of the call.
@@ -232,8 +232,8 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
 
-// Route finds who answers a request of a dialect that asks for a model. Refs are the policy's. What an agent asks for is
-// answered by the primary model, whatever it is called, so that the policy decides and not the agent.
+// Route finds the backend and model for a request in a dialect that names a model. refs are the policy's. The primary model answers
+// whatever model an agent names, so that the policy decides and not the agent.
 func (c Config) Route(d string, refs []policy.ModelRef, role string) (Route, error) {
 	for _, wanted := range []string{role, policy.RolePrimary} {
 		i := slices.IndexFunc(refs, func(r policy.ModelRef) bool { return r.Role == wanted })
@@ -249,8 +249,7 @@ func (c Config) Route(d string, refs []policy.ModelRef, role string) (Route, err
 	return Route{}, &Refusal{Message: fmt.Sprintf("no backend of the gateway speaks the dialect %s: an administrator adds one to its configuration", d)}
 }
 
-// Speaking finds who answers the primary calls of a client that speaks every dialect, and the dialect that it asks in: the first
-// that its backend lists.
+// Speaking finds the backend for the primary calls of a client that speaks every dialect, and the dialect to use: the first that the backend lists.
 func (c Config) Speaking(refs []policy.ModelRef) (d string, r Route, err error) {
 	backends := c.Backends
 	if i := slices.IndexFunc(refs, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary }); i >= 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// Reach says how a gateway fares with a backend that it asks with the platform's key.
+// Reach is the state of a gateway's connection to a backend with the platform's key.
 type Reach struct {
 	Backend string `json:"backend"`
-	// Avoided is since when calls of everybody are kept away; zero if they are not.
+	// Avoided is since when the gateway keeps all calls away; zero if it does not.
 	Avoided time.Time `json:"avoided,omitzero"`
-	// Answered is when it answered last; zero if it has not since the gateway began.
+	// Answered is the time of its last answer; zero if there is none since the gateway began.
 	Answered time.Time `json:"answered,omitzero"`
 }
 
@@ -27,8 +27,8 @@ type Outage struct {
 	Since time.Time
 }
 
-// Outages are the backends that a gateway keeps everybody away from and that have answered no gateway since, by their names. A gateway that others are
-// slower than has said it first: it counts once each of them has had the time to be answered, and has said how it fares.
+// Outages are the backends from which a gateway keeps all calls away and that have answered no gateway since, by name. One gateway may
+// notice first: an outage counts once each of the others has had the time to get an answer, and has published its state.
 func (f Fleet) Outages() []Outage {
 	since := map[string]time.Time{}
 	for _, in := range f {

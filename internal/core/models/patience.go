@@ -10,8 +10,8 @@ import "time"
 // (https://github.com/anthropics/anthropic-sdk-python#timeouts, https://github.com/openai/openai-python#timeouts).
 const longestThought = 10 * time.Minute
 
-// Patience is how long a backend may say nothing: what the timeout profile says, and before its answer has begun longestThought, unless
-// the answer is a stream of a model that does not reason. Then something comes at once, and between two parts of any answer.
+// Patience is how long a backend may be silent: the time of the timeout profile, and longestThought before its answer begins. A stream of a
+// model that does not reason begins at once, so the timeout profile applies to it from the beginning.
 func Patience(profile time.Duration, streams, reasons, begun bool) time.Duration {
 	if begun || streams && !reasons {
 		return profile

@@ -53,7 +53,7 @@ type LongRates struct {
 	Above int64 `json:"above"`
 }
 
-// Known says whether anything is known of what the model costs. "0" is.
+// Known says whether the price of the model is known. "0" is a known price.
 func (p Prices) Known() bool {
 	return p.Rates != (Rates{}) || len(p.LongContext) > 0 || slices.ContainsFunc(p.single(), func(x single) bool { return x.price != "" })
 }

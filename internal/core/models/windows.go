@@ -53,7 +53,7 @@ func known(name string) int64 {
 	return windows[strings.ReplaceAll(version.ReplaceAllString(name, ""), ".", "-")]
 }
 
-// WithWindows is the configuration with the windows of well-known models where it has none.
+// WithWindows is the configuration with the context windows of well-known models, if it does not set them.
 func (c Config) WithWindows() Config {
 	for _, b := range c.Backends {
 		for i, m := range b.Models {

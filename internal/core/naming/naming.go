@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package naming derives the names of everything that belongs to a Feature from the Feature's own. Names are
-// deterministic, so that a second try finds what the first made instead of making another; no two Features of a
-// namespace share one; and all are valid as labels and as names of Kubernetes objects.
+// Package naming derives the names of everything that belongs to a Feature from the Feature's name. Names are deterministic, so that a
+// second try finds the objects of the first instead of creating others. No two Features of a namespace share a name, and all are valid as
+// labels and as names of Kubernetes objects.
 package naming
 
 import (
@@ -33,7 +33,7 @@ func Job(feature string, attempt int64) string { return numbered(Prefix+feature,
 // Checkpoint is the name of a Feature's checkpoint with this sequence number.
 func Checkpoint(feature string, sequence int64) string { return numbered(feature, sequence) }
 
-// Sequence is the number of a Feature's checkpoint with this name; false if it is the name of none.
+// Sequence is the number of a Feature's checkpoint with this name; false if there is no such checkpoint.
 func Sequence(feature, checkpoint string) (int64, bool) {
 	digits, found := strings.CutPrefix(checkpoint, feature+"-")
 	n, err := strconv.ParseInt(digits, 10, 64)

@@ -39,7 +39,7 @@ type Ask struct {
 	Times int   `json:"times"`
 }
 
-// Understood is what an agent says of a broken rule.
+// Understood is an agent's acknowledgment of a broken rule.
 type Understood struct {
 	// Rule, and the name of the Checkpoint that found it; empty for all rules that the watchdog asked about.
 	Rule, Checkpoint string
@@ -70,7 +70,7 @@ func Critical(list []protocol.Violation) (rules []string) {
 	return rules
 }
 
-// Tick is a turn of the agent: a request of its main thread or, where it asks no model, a result of a tool or a checkpoint.
+// Tick counts a turn of the agent: a request of its main thread or, if it calls no model, a result of a tool or a checkpoint.
 func (b *Board) Tick() { b.Turn++ }
 
 // Asked records that the watchdog asked the agent to acknowledge rules that a checkpoint, by its number and its name, has found broken. If
@@ -170,7 +170,7 @@ func acknowledge(rules []string) string {
 	return fmt.Sprintf("This is critical: acknowledge it. Write one line for each rule in your next answer, outside of code blocks and quotations, in exactly this form: %s. The rules are: %s.", form, strings.Join(rules, ", "))
 }
 
-// Reminded asks an agent that takes lines to acknowledge, for the second time.
+// Reminded is a line with the second request for acknowledgment.
 type Reminded struct {
 	Type string `json:"type"`
 	// CheckpointID and Constraint of each broken rule.
@@ -183,7 +183,7 @@ type Reminder struct {
 	Constraint   string `json:"constraint"`
 }
 
-// Remind an agent that takes lines of what it has not acknowledged.
+// Remind makes the line for rules that the agent has not acknowledged.
 func Remind(due []Ask) Reminded {
 	n := Reminded{Type: "violation_reminder"}
 	for _, a := range due {

@@ -63,7 +63,7 @@ type Word struct {
 	Critical []string `json:"critical,omitempty"`
 }
 
-// Broken takes what a checkpoint with a number has found broken.
+// Broken records the violations that a checkpoint, by its number, has found.
 func (b *Board) Broken(sequence int64, n Violations) {
 	w := n.word()
 	w.Sequence, b.Newest = sequence, sequence
@@ -86,7 +86,7 @@ func (b *Board) Valid(sequence int64, checkpoint string) {
 	}
 }
 
-// Recall what the newest checkpoint that took work back did, where the Board does not know of it: the watchdog has ended in between.
+// Recall records what the newest checkpoint reverted if the Board does not know it, because the watchdog restarted in between.
 func (b *Board) Recall(sequence int64, checkpoint, objection string) {
 	if sequence <= b.Newest {
 		return
@@ -103,7 +103,7 @@ func (b *Board) Forget(sequence int64) {
 	*b = Board{Heeded: b.Heeded, Newest: max(b.Newest, sequence), Turn: b.Turn, Asks: b.Asks}
 }
 
-// Anew forgets everything but what is counted: there is another agent, or it works on another task.
+// Anew forgets everything but the counters: there is another agent, or it works on another task.
 func (b *Board) Anew() { *b = Board{Heeded: b.Heeded, Newest: b.Newest} }
 
 // RolledBack records that the workspace went back, and whether the agent learns about it. Earlier violations may be gone.
@@ -115,8 +115,8 @@ func (b *Board) RolledBack(n Rollback, told bool) {
 	}
 }
 
-// Warn takes what is broken now and what no checkpoint has seen: the whole of it, or what a look at a part of the changes has found. It says whether
-// there is something new. An agent with maxAhead warnings is warned of more when some are fixed, or by the checkpoint.
+// Warn records violations that no checkpoint has seen: all of them, or the ones that a check of a part of the changes has found. It says
+// whether there is a new one. An agent with maxAhead warnings gets more when it has fixed some, or from the checkpoint.
 func (b *Board) Warn(list []protocol.Violation, whole bool) (news bool) {
 	now := points(list)
 	if whole {

@@ -23,7 +23,7 @@ type Directive struct {
 	Files       []string `json:"files,omitempty"`
 }
 
-// Directed reports a directive. One that only informs is of the type information.
+// Directed reports a directive. A directive that only informs has the type information.
 func Directed(d directives.Directive) Directive {
 	if d.Inform {
 		return Directive{Type: "information", DirectiveID: d.ID, Description: d.Description}

@@ -10,7 +10,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Failure tells that a checkpoint failed: until one works again, nothing that the agent does is promoted.
+// Failure reports that a checkpoint failed: until one succeeds, the watchdog promotes nothing of the agent's work.
 type Failure struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`

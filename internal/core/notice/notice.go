@@ -50,7 +50,7 @@ func violations(list []protocol.Violation) []Violation {
 	return told
 }
 
-// Path is a path as it is where it is text; JSON has no other.
+// Path is the path itself if it is text, and escaped otherwise, because JSON has only text.
 func Path(path string) string {
 	if !json.Valid([]byte(`"`+path+`"`)) || path != strings.ToValidUTF8(path, "") {
 		return judge.Escape(path)

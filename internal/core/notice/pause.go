@@ -5,7 +5,7 @@ package notice
 
 import "time"
 
-// PauseRequest asks an agent to come to a good place and to say so, before it is frozen.
+// PauseRequest asks an agent to reach a good point and to say so before the freeze.
 type PauseRequest struct {
 	Type         string `json:"type"`
 	CheckpointID string `json:"checkpoint_id"`
@@ -13,7 +13,7 @@ type PauseRequest struct {
 	TimeoutMS    int64  `json:"timeout_ms"`
 }
 
-// Resume tells that the pause is over.
+// Resume says that the pause is over.
 type Resume struct {
 	Type         string `json:"type"`
 	CheckpointID string `json:"checkpoint_id"`

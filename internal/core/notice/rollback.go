@@ -32,12 +32,12 @@ type Rollback struct {
 	Message       string    `json:"message"`
 }
 
-// Reverted is what a rollback did.
+// Reverted is the result of a rollback.
 type Reverted struct {
 	// Request is the id of the request, Kind one of the contract's kinds of rollback.
 	Request, Kind string
-	// Before is the name of the checkpoint that keeps the state before; To that of the one gone back to, empty for the last
-	// valid state; From says in words what was gone back to.
+	// Before is the name of the checkpoint with the state before, To the name of the restored one, empty for the last valid state. From
+	// describes the restored state in words.
 	Before, To, From string
 	At               time.Time
 	// Paths that went back, and how many changes stayed.
@@ -75,7 +75,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Names are the first paths of a list, as people read them.
+// Names are the first paths of a list, for users.
 func Names(paths []string) string {
 	var names []string
 	for _, path := range paths[:min(len(paths), maxNamed)] {

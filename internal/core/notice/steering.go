@@ -5,10 +5,10 @@ package notice
 
 import "time"
 
-// Steering tells an agent that asks no model what is wrong with its work, and one thing to do.
+// Steering tells an agent that calls no model what is wrong with its work, and one thing to do.
 type Steering struct {
 	Type string `json:"type"`
-	// Step is its number: one that came before is the same.
+	// Step is its number: a line with a number that came before is the same message.
 	Step      int64     `json:"step"`
 	Anomaly   string    `json:"anomaly"`
 	Timestamp time.Time `json:"timestamp"`

@@ -51,8 +51,8 @@ func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.
 	return n
 }
 
-// Correction tells an agent in words that has ended its task what keeps its work from being delivered; empty if nothing does.
-// Checkpoint is the name of the one that found it, and back what went back because of it; nil for nothing.
+// Correction tells an agent that has ended its task what keeps its work from delivery; empty if nothing does. checkpoint is the name of the
+// checkpoint that found it, and back what went back because of it; nil for nothing.
 func Correction(checkpoint string, list []protocol.Violation, back *Back) string {
 	rules := Critical(list)
 	list = slices.DeleteFunc(slices.Clone(list), func(v protocol.Violation) bool { return v.Severity != policy.Error && v.Severity != policy.Critical })
@@ -71,15 +71,15 @@ func Correction(checkpoint string, list []protocol.Violation, back *Back) string
 	return text
 }
 
-// Undone tells an agent in words that has ended its task that its work went back and that it has done nothing instead. Checkpoint is the name of the one
-// that took it back, and objection what that objected to.
+// Undone tells an agent that has ended its task that its work went back and that it has done nothing instead. checkpoint is the name of the
+// checkpoint that reverted it, and objection is what that objected to.
 func Undone(checkpoint, objection string) string {
 	return fmt.Sprintf("Your work went back at checkpoint %s, and you did no other work: there is nothing to deliver. What was wrong: %s. "+
 		"Do the work again without breaking that rule, and end again. If you cannot do the task within the rules, say why: the supervisor then delivers nothing.",
 		checkpoint, trimmed(objection, 4*maxText))
 }
 
-// Warning reports what the next checkpoint will object to.
+// Warning warns of what the next checkpoint will object to.
 type Warning struct {
 	Type        string      `json:"type"`
 	Severity    string      `json:"severity"`

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plain makes texts that an agent, a model or a repository chose fit for users and for objects: cut to the size that is stored of them, and escaped so that a
-// terminal acts on nothing in them.
+// Package plain makes texts that an agent, a model or a repository chose fit for users and for objects: cut to the stored size, and escaped
+// so that they cannot control a terminal.
 package plain
 
 import (
@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes text on that an agent chose, so that no terminal acts on it and no reader is deceived: characters
-// that are not seen where they stand come out as JSON would escape them, and JSON stays JSON. Line ends and tabs stay.
+// Writer passes on text that an agent chose, so that it cannot control a terminal or deceive a reader: it escapes invisible characters as
+// JSON does, and JSON stays JSON. Line ends and tabs stay.
 type Writer struct {
 	out *bufio.Writer
 	// rest is the beginning of a character whose end has not come yet.
@@ -68,7 +68,7 @@ func appendRune(to []byte, r rune, bytes []byte) []byte {
 	return to
 }
 
-// Flush writes what is left.
+// Flush writes the rest.
 func (p *Writer) Flush() error {
 	for _, b := range p.rest {
 		if err := p.put(utf8.RuneError, []byte{b}); err != nil {

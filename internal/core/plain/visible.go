@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible says whether a character is seen where it stands: no control character, no mark that turns the direction of a
-// text, nothing without a width.
+// Visible says whether a character is visible at its place: not a control character, not a mark that changes the direction of text, not
+// without a width.
 func Visible(r rune) bool { return unicode.IsPrint(r) && !Invisible(r) }
 
 // Invisible says whether a character cannot be seen, or changes how its neighbours are shown: controls, format

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Rung of the ladder: how far steering of an agent in trouble may go. Each includes those before it.
+// Rung of the ladder: how far steering of an agent in trouble may go. Each includes the milder ones.
 type Rung string
 
 // The ladder. Observe only informs users. Nudge sends a short message to the model, and Directive the alternative of the role. Surgery
@@ -50,7 +50,7 @@ type Anomalies struct {
 	// Stall is how many turns may pass without progress, Loop how many equal calls in a row are one.
 	Stall int `json:"stall,omitzero"`
 	Loop  int `json:"loop,omitzero"`
-	// ContextPercent of the model's window that calls for a wrap-up; 0 for BuiltinContextPercent, or later where the client compacts by itself.
+	// ContextPercent of the model's window that calls for a wrap-up; 0 means BuiltinContextPercent, or later if the client compacts by itself.
 	ContextPercent int `json:"contextPercent,omitzero"`
 	// Cascade is how many different tools fail within the last five calls.
 	Cascade int `json:"cascade,omitzero"`
@@ -65,9 +65,9 @@ type Anomalies struct {
 // Role is the doctrine and PACE plan of a role.
 type Role struct {
 	Name string `json:"name"`
-	// SaluteEveryTurns between status reports; 0 is built in.
+	// SaluteEveryTurns is the number of turns between status reports; 0 means the built-in number.
 	SaluteEveryTurns int `json:"saluteEveryTurns,omitzero"`
-	// Stall is how many turns may pass without progress; 0 is what the policy says of every role.
+	// Stall is how many turns may pass without progress; 0 means the policy's value for every role.
 	Stall int `json:"stall,omitzero"`
 	// Alternate, Contingent and Emergency say what to do as the work falls off its plan.
 	Alternate  string `json:"alternate,omitzero"`
@@ -84,7 +84,7 @@ const (
 	// BuiltinStall is a number of turns, and BuiltinLoop one of equal calls.
 	BuiltinStall = 12
 	BuiltinLoop  = 3
-	// BuiltinContextPercent leaves a fifth of the window for the wrap-up where the client does not make room by itself.
+	// BuiltinContextPercent leaves a fifth of the window for the wrap-up if the client does not compact by itself.
 	BuiltinContextPercent = 80
 	// BuiltinCascade is a number of tools.
 	BuiltinCascade = 3

@@ -5,7 +5,7 @@ package policy
 
 import "time"
 
-// The built-in rules: what holds where nobody says otherwise. Each figure with where it comes from.
+// The built-in rules, which hold unless a policy says otherwise. Each figure has its source.
 const (
 	// builtinInterval, builtinMinInterval, builtinMaxChanges and builtinPauseTimeout: a checkpoint every 30 s or 50
 	// changed paths, never closer than 5 s, and an agent that cannot be stopped within 10 s is captured unsettled. The
@@ -39,11 +39,11 @@ const (
 	builtinKeepCheckpoints = 10
 	// builtinUnpromotedBytes is twice builtinMaxWorkspaceSize, and less than half of the default volume (5 GiB).
 	builtinUnpromotedBytes = 2 << 30
-	// LedgerRetention is what the ledger keeps by default: 30 days, as the example of the requirements has it.
+	// LedgerRetention is how long the ledger keeps records by default: 30 days, as in the example of the requirements.
 	LedgerRetention = 720 * time.Hour
 )
 
-// BuiltinProtected are the paths that every policy protects, also where they do not exist: Git's and CI's control files
+// BuiltinProtected are the paths that every policy protects, even if they do not exist: Git's and CI's control files
 // and the files that steer agents and editors.
 func BuiltinProtected() []string {
 	return []string{

@@ -25,7 +25,7 @@ type ChangeRules struct {
 	StrayLinks        Permission
 }
 
-// Changes bounds what a change may be made of. Sizes are bytes.
+// Changes are the rules for the content of changes. Sizes are bytes.
 type Changes struct {
 	// MaxFiles is how many files may differ from the base; 0 means unlimited.
 	MaxFiles int64 `json:"maxFiles,omitempty"`
@@ -41,7 +41,7 @@ type Changes struct {
 	Symlinks Permission `json:"symlinks"`
 	// SpecialFiles: FIFOs, sockets, devices.
 	SpecialFiles Permission `json:"specialFiles"`
-	// Hardlinks: files with a name outside of what is captured.
+	// Hardlinks: files with another name outside of the capture.
 	Hardlinks Permission `json:"hardlinks"`
 	// Executables that were not executable before.
 	Executables Permission `json:"executables"`

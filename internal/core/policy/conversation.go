@@ -39,7 +39,7 @@ const (
 	LedgerIgnore LedgerFailure = "Ignore"
 )
 
-// ToolResults says what the ledger keeps of what tools give back to models.
+// ToolResults says what the ledger keeps of tool results.
 type ToolResults string
 
 // What the ledger keeps of it.

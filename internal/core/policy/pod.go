@@ -27,8 +27,7 @@ type Pod struct {
 	Limits, Requests map[string]Quantity
 }
 
-// PodRules are the values of Pod that a source sets. Nil sets nothing; an empty list of tolerations or of spreads, and an empty class, say that
-// there shall be none.
+// PodRules are the values of Pod that a source sets. Nil sets nothing; an empty list of tolerations or of spreads, and an empty class, mean none.
 type PodRules struct {
 	NodeSelector     map[string]string
 	Tolerations      []Toleration
@@ -45,16 +44,16 @@ type Toleration struct {
 	Seconds Seconds
 }
 
-// Seconds is a time that may be without end.
+// Seconds is a duration that may be unlimited.
 type Seconds struct {
-	// Set is false if the time has no end, and N does not count then.
+	// Set is false if the duration is unlimited; N then does not count.
 	Set bool
 	N   int64
 }
 
 // Spread says how evenly agents are spread over groups of nodes. Its values are the ones of Kubernetes.
 type Spread struct {
-	// Key of the label that tells the groups apart.
+	// Key of the label that distinguishes the groups.
 	Key string
 	// Unsatisfiable says what the scheduler does with a pod that no node can take without breaking the constraint.
 	Unsatisfiable string

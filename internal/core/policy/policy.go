@@ -20,7 +20,7 @@ const (
 // Enforcement says whether violations are acted on.
 type Enforcement string
 
-// Enforcements. The zero value of a source counts as Enforce: what is not said to be an audit is not one.
+// Enforcements. The zero value of a source counts as Enforce: only an explicit audit is one.
 const (
 	Enforce Enforcement = "Enforce"
 	Audit   Enforcement = "Audit"
@@ -70,7 +70,7 @@ type Host struct {
 type Bound struct {
 	// Globs, sorted.
 	Globs []string `json:"globs"`
-	// From is the source, for users; several that have the same list. It counts in no hash.
+	// From is the source, for users; several sources with the same list share one Bound. Hashes exclude it.
 	From string `json:"from,omitempty"`
 }
 
@@ -93,7 +93,7 @@ type Effective struct {
 	Execution Execution `json:"execution"`
 	// Paths that are guarded.
 	Paths Paths `json:"paths"`
-	// Changes bounds what a change may be made of.
+	// Changes are the rules for the content of changes.
 	Changes Changes `json:"changes"`
 	// Contracts and their paths, by name.
 	Contracts []Contract `json:"contracts,omitempty"`
@@ -105,9 +105,9 @@ type Effective struct {
 	Supervision Supervision `json:"supervision,omitzero"`
 	// LedgerFailure says how the gateway handles model calls that the ledger cannot record.
 	LedgerFailure LedgerFailure `json:"ledgerFailure,omitempty"`
-	// ToolResults says what the ledger keeps of what tools give back to models.
+	// ToolResults says what the ledger keeps of tool results.
 	ToolResults ToolResults `json:"toolResults,omitempty"`
-	// Anomalies of an agent, and what is done about them.
+	// Anomalies of an agent, and how far steering goes.
 	Anomalies Anomalies `json:"anomalies,omitzero"`
 	// Roles of agents, by name.
 	Roles []Role `json:"roles,omitempty"`
@@ -117,7 +117,7 @@ type Effective struct {
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
 	// GitHosts that the watchdog may reach.
 	GitHosts []Host `json:"gitHosts,omitempty"`
-	// Repositories that Features may work on: a match is needed in each of these lists of globs. Without a list every repository may be.
+	// Repositories that Features may work on: each of these lists of globs must have a match. Without a list every repository is allowed.
 	Repositories []Bound `json:"repositories,omitempty"`
 	// Branches that Features may deliver, in the same way.
 	Branches []Bound `json:"branches,omitempty"`
@@ -147,7 +147,7 @@ type Effective struct {
 	UnpromotedBytes int64 `json:"unpromotedBytes"`
 	// KeepCheckpoints is how many Checkpoint objects are kept for each Feature.
 	KeepCheckpoints int `json:"keepCheckpoints"`
-	// LedgerRetention is how long the ledger keeps what it has of the Feature.
+	// LedgerRetention is how long the ledger keeps the Feature's records.
 	LedgerRetention time.Duration `json:"ledgerRetention,omitempty"`
 	// Origins says for each value, by its path in a policy's rules, which source it comes from.
 	Origins map[string]string `json:"origins,omitempty"`
@@ -179,7 +179,7 @@ type Paths struct {
 	Severity Severity `json:"severity"`
 }
 
-// Roles that ask for models. What an agent itself asks for is the primary one, its small side calls the summarizer.
+// Roles of models. An agent's own calls use the primary one, and its small side calls the summarizer.
 const (
 	RolePrimary    = "primary"
 	RoleSummarizer = "summarizer"
@@ -192,7 +192,7 @@ type ModelRef struct {
 	Model   string `json:"model"`
 	// Key of the project for the backend; zero means the gateway's key.
 	Key SecretKey `json:"key,omitzero"`
-	// ProviderState says whether a request may refer to what the provider keeps: StateAllow, or nothing.
+	// ProviderState says whether a request may refer to what the provider keeps: StateAllow, or empty.
 	ProviderState ProviderState `json:"providerState,omitempty"`
 }
 
@@ -208,7 +208,7 @@ type SecretKey struct {
 	Key    string `json:"key"`
 }
 
-// Access that a path rule gives.
+// Access that a path rule grants.
 type Access string
 
 // Accesses. What is not known is ReadOnly.
@@ -221,7 +221,7 @@ const (
 type PathRule struct {
 	// Paths as patterns.
 	Paths []string `json:"paths"`
-	// Roles that the rule is about; every one where it is empty.
+	// Roles that the rule is about; empty means every role.
 	Roles []string `json:"roles,omitempty"`
 	// Access that they have.
 	Access Access `json:"access"`
@@ -240,7 +240,7 @@ type Concurrency struct {
 	Locks Contention `json:"locks"`
 	// Overlap is about a Feature that may change the same paths as another one at work.
 	Overlap Overlap `json:"overlap"`
-	// Deliveries is about a Feature at work when another one delivers a change to what it works on.
+	// Deliveries is about a working Feature when another one delivers a change to what it works on.
 	Deliveries Deliveries `json:"deliveries,omitzero"`
 }
 
@@ -296,8 +296,8 @@ const (
 // Isolation says how Tidewaiter handles an agent whose network is opened by other network policies than Tidewaiter's.
 type Isolation string
 
-// Isolations: IsolationWarn reports it, IsolationEnforce starts no agent and ends a running one. Audit does not change
-// that: nothing that is only reported afterwards takes back what was sent.
+// Isolations: IsolationWarn reports it, IsolationEnforce starts no agent and ends a running one. Audit does not change that: a later report
+// cannot take back what was sent.
 const (
 	IsolationWarn    Isolation = "Warn"
 	IsolationEnforce Isolation = "Enforce"

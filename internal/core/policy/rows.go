@@ -18,11 +18,11 @@ type Row struct {
 	Path string
 	// Purpose says what the value is for.
 	Purpose string
-	// Allowed says what it may be.
+	// Allowed says which values are allowed.
 	Allowed string
-	// Builtin is the value where no source sets it.
+	// Builtin is the value if no source sets it.
 	Builtin string
-	// Merging says what is taken where policies of one scope and priority set different values.
+	// Merging says which value counts if policies of one scope and priority set different values.
 	Merging string
 
 	// SetWord sets a value that is a name, SetNumber one that is a number of things or bytes, and SetFlag one that is on or off. Each is nil

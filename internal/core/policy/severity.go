@@ -33,7 +33,7 @@ func (s Severity) OrError() Severity {
 	}
 }
 
-// AtLeastError is the severity of what is refused whatever the permission says, and is Critical where the permission is.
+// AtLeastError is the severity of a change that is refused whatever the permission says: Error, or Critical if the permission is DenyCritical.
 func (p Permission) AtLeastError() Severity {
 	if severity, broken := p.Severity(); broken && severity.Blocks() {
 		return severity
@@ -41,7 +41,7 @@ func (p Permission) AtLeastError() Severity {
 	return Error
 }
 
-// Severity of a change with this permission; false if it is allowed. What is not known is denied.
+// Severity of a change with this permission; false if it is allowed. An unknown permission denies.
 func (p Permission) Severity() (Severity, bool) {
 	switch p {
 	case Allow:

@@ -18,12 +18,12 @@ const (
 type Sources struct {
 	// Policies that select the Feature, in any order.
 	Policies []Source
-	// Feature is what the Feature says for itself, FeatureBudget how much less it takes of models than it may.
+	// Feature has the Feature's own values, and FeatureBudget its own, lower limits for models.
 	Feature       ExecutionRules
 	FeatureBudget LimitRules
-	// FeaturePod is what the Feature says of its pods.
+	// FeaturePod has the Feature's own values for its pods.
 	FeaturePod PodRules
-	// RepositoryHost of the Feature: the one Git host where no policy lists any. Its AllowPrivate does not count.
+	// RepositoryHost of the Feature: the only Git host if no policy lists any. Its AllowPrivate does not count.
 	RepositoryHost Host
 }
 
@@ -39,7 +39,7 @@ type Source struct {
 	Enforcement Enforcement
 	// Suspend lets no agent work.
 	Suspend bool
-	// Defaults may be overridden by what is more specific, Overrides may not.
+	// More specific sources may override Defaults, but not Overrides.
 	Defaults, Overrides Rules
 }
 

@@ -106,7 +106,7 @@ type Repository struct {
 type Agent struct {
 	Runtime string   `json:"runtime"`
 	Command []string `json:"command"`
-	// Args follow the command, and what a runtime that knows its own program starts it with.
+	// Args follow the command, and the arguments with which a runtime starts its own program.
 	Args []string `json:"args,omitempty"`
 	// Env as NAME=value.
 	Env []string `json:"env,omitempty"`

@@ -49,7 +49,7 @@ const (
 const (
 	GitUsernameFile = "username"
 	GitPasswordFile = "password"
-	// GitHostsFile lists the only hosts that the Secret may be sent to; where it is not there, the repository's is one.
+	// GitHostsFile lists the only hosts to which the watchdog may send the Secret; without the file it may send it to the repository's host.
 	GitHostsFile = "hosts"
 	// GitCAFile is the CA of a Git server that no public CA vouches for.
 	GitCAFile = "ca.crt"

@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// ReportBatch is what a watchdog reports, oldest first. Reports are kept until they are acknowledged.
+// ReportBatch is what a watchdog reports, oldest first. The watchdog keeps reports until intake acknowledges them.
 type ReportBatch struct {
 	Version int      `json:"version"`
 	Reports []Report `json:"reports"`

@@ -64,7 +64,7 @@ type RunnerFreeze struct {
 	Ask *RunnerAsk `json:"ask,omitempty"`
 }
 
-// RunnerAsk asks the agent to come to a good point before it is stopped. The runner stops it whatever it answers.
+// RunnerAsk asks the agent to reach a good point before the freeze. The runner stops it whatever it answers.
 type RunnerAsk struct {
 	// Line is the text on its standard input, and Resume the text that it gets when it continues.
 	Line   string `json:"line"`
@@ -195,7 +195,7 @@ type RunnerUnderstood struct {
 	Instead string `json:"instead,omitempty"`
 }
 
-// MaxAcknowledged bounds what a runner passes on of one text, in bytes.
+// MaxAcknowledged is how many bytes of one text a runner passes on.
 const MaxAcknowledged = 1 << 10
 
 // RunnerPulse answers Pulse.

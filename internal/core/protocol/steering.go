@@ -47,7 +47,7 @@ type SteeringStep struct {
 	// Thread of the conversation, and Turn of the run, as Conversation counts them; 0 if there was no request.
 	Thread int   `json:"thread"`
 	Turn   int64 `json:"turn"`
-	// Request is the SHA-256 of the request in which it was decided, as it was sent on: the RequestDigest of a Turn. Empty if there was none.
+	// Request is the SHA-256 of the request at which steering decided, as sent to the gateway: the RequestDigest of a Turn. Empty if there was none.
 	Request string `json:"request,omitempty"`
 	// Call is the Sequence of that Turn. The ledger fills it in if it has the call.
 	Call int64 `json:"call,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Checkpoint has what the decision needs of one.
+// Checkpoint has the facts about a checkpoint that the decision needs.
 type Checkpoint struct {
 	// Name of the object.
 	Name string
@@ -24,9 +24,9 @@ type Checkpoint struct {
 	Named bool
 }
 
-// Surplus names the records to delete so that keep are left, in the order in which they should go: what tells least
-// goes first (neither invalid nor promoted), then what is oldest. What is named elsewhere always stays, and so do the newest
-// record, the newest valid one and the newest promoted one, which are about to be named.
+// Surplus names the records to delete so that keep are left, in the sequence of deletion: first records with the least information (neither
+// invalid nor promoted), then the oldest. Records that other objects name always stay, and so do the newest record, the newest valid one
+// and the newest promoted one, which other objects will name soon.
 func Surplus(records []Checkpoint, keep int) []string {
 	surplus := len(records) - max(keep, 1)
 	if surplus <= 0 {

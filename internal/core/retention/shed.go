@@ -7,14 +7,14 @@ package retention
 type Content struct {
 	// Sequence of the checkpoint.
 	Sequence int64
-	// Bytes on disk that no newer checkpoint and none that is kept holds too.
+	// Bytes on disk that only this checkpoint has, compared with newer and with kept ones.
 	Bytes int64
 	// Kept content does not go, whatever it takes.
 	Kept bool
 }
 
-// Shed names the checkpoints whose content goes, given all of them from the oldest to the newest: none within the budget,
-// and otherwise the oldest until half of it is left or only what is kept. Half, so that the work of it is done seldom.
+// Shed names the checkpoints whose content to drop, given all of them from the oldest to the newest: none within the budget, and otherwise
+// the oldest until half of the budget is free or only kept ones remain. Half, so that this work is rare.
 func Shed(contents []Content, budget int64) []int64 {
 	var total int64
 	for _, c := range contents {

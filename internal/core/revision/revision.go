@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revision tells older orders from newer ones. Orders are made from objects that several replicas watch, each at
+// Package revision distinguishes older orders from newer ones. Orders are made from objects that several replicas watch, each at
 // its own pace; the resource versions of these objects say which of two orders is newer. Since Kubernetes 1.35 resource
 // versions of one kind may be compared: they are decimal numbers of any length.
 package revision
@@ -15,8 +15,7 @@ import (
 // maxPart bounds one resource version in characters; etcd's have 19 at most.
 const maxPart = 40
 
-// Revision says how new the sources of orders are. A part is empty if it is not known, or where there is no such
-// source.
+// Revision says how new the sources of orders are. A part is empty if it is unknown, or if there is no such source.
 type Revision struct {
 	// Feature is the resource version of the Feature.
 	Feature string

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Task is what an agent is started on.
+// Task is the task of an agent at its start.
 type Task struct {
 	// Command and Args as in spec.agent. A runtime that knows its own program needs no command.
 	Command, Args []string
@@ -19,10 +19,10 @@ type Task struct {
 	Env []string
 	// Prompt of the Feature, and Instructions of the task; one of them may be empty.
 	Prompt, Instructions string
-	// Model that the policy names for the role primary; empty if it names none. Whatever an agent asks for, this one
-	// answers: an agent that knows the model by its name makes better use of it.
+	// Model of the policy for the role primary; empty if there is none. This model answers whatever model an agent names: an agent that knows
+	// its name makes better use of it.
 	Model string
-	// Window of the context of the model that answers, in tokens; 0 if nobody knows it.
+	// Window is the context window of the model in tokens; 0 if it is unknown.
 	Window int64
 	// Models is the URL of the watchdog's server of models: that of a dialect is below its prefix.
 	Models string
@@ -30,7 +30,7 @@ type Task struct {
 	Tools string
 	// Interrupted: an agent ended in the middle of the task, for a reason that is not its fault.
 	Interrupted bool
-	// Bounds say where the agent may write, and Remains, where it was interrupted, which of its files went back; empty for nothing to say.
+	// Bounds say where the agent may write. Remains says which files went back if the agent was interrupted. Both may be empty.
 	Bounds, Remains string
 	// Before is the text for an agent before its task, if the task starts again from the beginning because another agent was in trouble with
 	// it; empty otherwise.

@@ -11,15 +11,15 @@ import (
 
 // Choice is the mode that an agent runs in.
 type Choice struct {
-	// Mode is one of the policy's modes; empty if the runtime can run in none.
+	// Mode is one of the policy's modes; empty if the runtime supports none.
 	Mode string
 	// Notice tells users why it is not the requested mode; empty if it is.
 	Notice string
 }
 
 // Choose returns the mode that a runtime runs in when policy and Feature together ask for one. Interactive falls back to
-// Deterministic, which is the stricter of the two; Deterministic never falls back: an agent that cannot keep to it is
-// not let loose on the workspace instead.
+// Deterministic, which is the stricter of the two; Deterministic never falls back: an agent that does not support it must not get write
+// access to the workspace instead.
 func Choose(asked string, r Runtime) Choice {
 	switch {
 	case asked == policy.ModeDeterministic && r.Deterministic, asked == policy.ModeInteractive && r.Interactive:

@@ -46,9 +46,9 @@ type Runtime struct {
 	Sessions bool
 	// Pause of it.
 	Pause Pause
-	// Dialect that it asks models in; empty if it asks none, or where it speaks all of them.
+	// Dialect of its model calls; empty if it makes none, or if it speaks all dialects.
 	Dialect string
-	// EveryDialect: it asks in whatever dialect its backend speaks.
+	// EveryDialect: it uses the dialect of its backend.
 	EveryDialect bool
 	// Included: its program is in Tidewaiter's own image, and no other is wanted.
 	Included bool
@@ -58,7 +58,7 @@ type Runtime struct {
 	Doc string
 }
 
-// All are the runtimes, the one that takes any image first. A new runtime is an entry here.
+// All are the runtimes; the first one takes any image. A new runtime is an entry here.
 func All() []Runtime {
 	return []Runtime{
 		{

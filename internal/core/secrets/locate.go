@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Place is where a secret stands in a text, and the rule that it matches.
+// Place is the position of a secret in a text, and the rule that it matches.
 type Place struct {
 	Rule     string
 	From, To int

@@ -20,11 +20,9 @@ type Redactor struct{ scanner *Scanner }
 // NewRedactor makes a Redactor.
 func NewRedactor() *Redactor { return &Redactor{scanner: New()} }
 
-// Redact returns a text in which "[redacted: RULE]" stands for each secret; the text itself where it has none. Secrets are also
-// found in strings of JSON, where a character such as a line feed is written as two and another one by its number, and in the events of a stream that
-// gives a string in pieces. It takes work as
-// Find does, at most the budget; a text that needs more, or that has more secrets than
-// can be told apart, is ErrTooHard.
+// Redact returns a text in which "[redacted: RULE]" stands for each secret; the text itself if it has none. Redact also finds secrets in
+// strings of JSON, with its escapes, and in the events of a stream that has a string in pieces. It takes work as Find does, at most the
+// budget. The error is ErrTooHard for a text that needs more, or that has too many secrets to distinguish.
 func (r *Redactor) Redact(ctx context.Context, budget int64, text []byte) ([]byte, error) {
 	for range maxRounds {
 		found, full, err := r.Places(ctx, &budget, text)
@@ -41,8 +39,8 @@ func (r *Redactor) Redact(ctx context.Context, budget int64, text []byte) ([]byt
 	return nil, ErrTooHard
 }
 
-// Places are where Redact finds secrets in a text, in no order, and where the rest of one stands, without a rule; full, where there
-// may be more of them. What that took is taken from the budget.
+// Places are the positions of secrets that Redact finds in a text, unsorted, and of the rests of secrets, without a rule; full says that
+// there may be more. Places subtracts its work from the budget.
 func (r *Redactor) Places(ctx context.Context, budget *int64, text []byte) (found []Place, full bool, err error) {
 	found, full, err = r.inJSON(ctx, budget, text)
 	if err != nil {

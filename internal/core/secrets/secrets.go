@@ -59,7 +59,7 @@ const (
 	maxFindings = 16
 )
 
-// Scanner finds secrets. It compiles what it needs, once; it is not safe for concurrent use.
+// Scanner finds secrets. It compiles its rules once, when it needs them. It is not safe for concurrent use.
 type Scanner struct {
 	words *words
 	// rules that look at texts, and what is known of each, where it was needed.

@@ -18,7 +18,7 @@ func (s *State) Understood(f Facts, said ...notice.Understood) (n int, e Effects
 	return n, d.e
 }
 
-// Unacknowledged asks again for what could not be kept: it has not been heard.
+// Unacknowledged puts back the requests whose acknowledgments could not be stored, so that the agent must acknowledge again.
 func (s *State) Unacknowledged(e Effects, lost []protocol.Acknowledgment) {
 	for _, ask := range e.asked {
 		is := func(a protocol.Acknowledgment) bool { return a.Checkpoint == ask.Sequence && a.Rule == ask.Rule }
@@ -57,7 +57,8 @@ func (d *decision) tick() {
 	d.e.Report = d.e.Report || len(d.s.Board.Silent()) != before
 }
 
-// Checked is a checkpoint of an agent that takes lines. One that asks no model has no other turns. It returns what the agent is to be asked once more.
+// Checked records a checkpoint of an agent that takes lines. If the agent calls no model, checkpoints are its only turns. It returns the
+// acknowledgments to request again.
 func (s *State) Checked(f Facts) (due []notice.Ask, e Effects) {
 	d := &decision{s: s, f: f}
 	if !s.Talks() {

@@ -22,7 +22,7 @@ type Act struct {
 	Thread int `json:"thread"`
 	// Evidence tells users what is wrong.
 	Evidence string `json:"evidence"`
-	// Message for the agent where the act was done, and Otherwise where it was not.
+	// Message for the agent if the watchdog carried out the act, and Otherwise if it did not.
 	Message   string `json:"message"`
 	Otherwise string `json:"otherwise,omitempty"`
 	// Until is the latest end of a hold; zero if a user must act.

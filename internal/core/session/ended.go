@@ -24,8 +24,8 @@ func (b Bared) before(x Exchange) bool {
 	return b.Thread == 0 || b.Thread == x.thread && x.turn > b.Turn
 }
 
-// Ended says that the agent has ended with exit code 0, and whether it has a session. When its last turn had no tools its task is not done, and an Act
-// says what follows. It takes the place of one that would have held or changed what the agent worked on.
+// Ended records that the agent has ended with exit code 0, and whether it has a session. If its last turn had no tools, its task is not
+// done, and an Act says what follows. That Act replaces one that would have held or changed the agent's work.
 func (s *State) Ended(f Facts, session bool) Effects {
 	b, a := s.Bared, s.Act
 	if b == nil || s.Task != f.Terms.Task || a != nil && a.Rung != policy.RungHold && a.Rung != policy.RungRollback {

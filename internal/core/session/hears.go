@@ -57,7 +57,7 @@ func (s *State) Pulse(f Facts, p anomaly.Pulse, age time.Duration) Effects {
 	})
 }
 
-// Captured is what a checkpoint has found.
+// Captured records the result of a checkpoint.
 func (s *State) Captured(f Facts, tree, verdict string) Effects {
 	return s.heard(f, func(*decision) { s.Anomalies.Work(anomaly.Work{Tree: tree, Verdict: verdict}, f.Now) })
 }

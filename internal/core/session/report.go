@@ -43,7 +43,7 @@ func (d *decision) tell() {
 	s.reported, d.e.Report = reported{at: now, turn: s.Turns, what: what}, true
 }
 
-// Late is the time at which a call wants to report what it held back.
+// Late reports delayed news, at the time that an earlier call has asked for.
 func (s *State) Late(f Facts) Effects {
 	d := &decision{s: s, f: f}
 	d.tell()

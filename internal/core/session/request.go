@@ -25,7 +25,7 @@ type Pending struct {
 type Reply struct {
 	// Body is the request for the gateway; nil during a hold.
 	Body []byte
-	// Held is the request that waits until the Act is settled; nil for none.
+	// Held is the waiting request, until the Act is settled; nil for none.
 	Held *Pending
 	// Exchange identifies the request in later calls about it.
 	Exchange Exchange

@@ -22,16 +22,16 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// State is what is remembered of the conversation about a task. The zero value remembers nothing. It is stored as JSON: as a cache, for what was decided is
-// in the journal, and most of what was said is heard again.
+// State is the memory of the conversation about a task. The zero value is empty. It is stored as JSON, as a cache: the journal has the
+// decisions, and later requests repeat most of the conversation.
 type State struct {
 	Task      string            `json:"task"`
 	Book      conversation.Book `json:"book"`
 	Anomalies anomaly.State     `json:"anomalies"`
 	Steering  steering.State    `json:"steering"`
-	// Threads have what was said to each. The Book knows which threads there are: nobody remembers anything of another one.
+	// Threads have the texts for each thread. The Book knows which threads exist; State forgets all others.
 	Threads map[int]*Thread `json:"threads,omitempty"`
-	// Bared is the turn without tools that the agent may end with; nil if there was none, or the agent has gone on after it.
+	// Bared is the turn without tools with which the agent may end; nil if there was none, or the agent has continued after it.
 	Bared *Bared `json:"bared,omitempty"`
 	// Directed is what the main thread contains about directives.
 	Directed directives.Told `json:"directed,omitempty"`
@@ -43,9 +43,9 @@ type State struct {
 	Turns int64 `json:"turns"`
 	// Attempt that it was kept in last.
 	Attempt int64 `json:"attempt,omitempty"`
-	// Act that is wanted; nil for none.
+	// Act that the session wants; nil for none.
 	Act *Act `json:"act,omitempty"`
-	// Word that an agent which asks no model has not been told; nil for none.
+	// Word that waits for an agent that calls no model; nil for none.
 	Word *Word `json:"word,omitempty"`
 	// Step is the number of the newest step of steering that this State knows of.
 	Step int64 `json:"step,omitempty"`
@@ -62,13 +62,13 @@ type State struct {
 	redactor *secrets.Redactor
 }
 
-// Thread is what was said to a thread of the conversation.
+// Thread has the supervisor's texts in a thread of the conversation.
 type Thread struct {
 	Notes []dialect.Note `json:"notes,omitempty"`
 	Cuts  []dialect.Cut  `json:"cuts,omitempty"`
-	// Unsaid is what could not be said yet, because a request had no place for it.
+	// Unsaid is the text that still waits, because a request had no place for it.
 	Unsaid string `json:"unsaid,omitempty"`
-	// Bare is, where the last turn has no tools, how many messages the request had, because a client may send it once more; 0 if it has.
+	// Bare is the number of messages of the last request if its turn had no tools, because a client may repeat it; 0 otherwise.
 	Bare int `json:"bare,omitempty"`
 }
 
@@ -78,17 +78,17 @@ type Facts struct {
 	Terms Terms
 	// Attempt is its number.
 	Attempt int64
-	// Recorded is what the journal has of steering.
+	// Recorded has the journal's records of steering.
 	Recorded journal.Steered
-	// Reach of an agent that asks no model: whether it has tools, and takes lines.
+	// Reach of an agent that calls no model: whether it has tools, and takes lines.
 	Reach steering.Reach
 	// Idle says that the agent has nothing to do: it waits for a user, is frozen, or has ended.
 	Idle bool
-	// Directives that the agent is given, and how far each is.
+	// Directives are the current directives with their states.
 	Directives directives.List
 }
 
-// Effects are what is to be done, in this order, because of something that was decided.
+// Effects are the effects of a decision, which the caller carries out in this sequence.
 type Effects struct {
 	// News of directives.
 	News directives.News
@@ -103,7 +103,7 @@ type Effects struct {
 	// Report says that there is something to report, and Later after how long there will be; 0 for never.
 	Report bool
 	Later  time.Duration
-	// Full says that steps have reached their limit: what is said in requests is not written down any more.
+	// Full says that steps have reached their limit: the journal no longer records texts in requests.
 	Full bool
 
 	// asked are the acknowledgments that were due before.

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// MaxSteps are written down for a Feature: requests are made up as fast as an agent likes. Beyond them, what is done with the whole run is
-	// written down, and what is said by a channel of its own, because the clock and the loop bound both.
+	// MaxSteps is how many steps the journal records for a Feature, because an agent can make requests at any rate. Beyond it, the journal
+	// records only measures on the whole run and texts on other channels than requests: the clock and the loop bound both.
 	MaxSteps = 10_000
 	// maxLeftOut is how much of what is taken out of the conversation goes into the journal, over all steps, in bytes: an agent must not fill
 	// the volume with what it repeats.

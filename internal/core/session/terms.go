@@ -13,7 +13,7 @@ import (
 
 // Terms are the policy's values for one agent.
 type Terms struct {
-	// Task that it works on; empty if it works on none.
+	// Task of the agent; empty if it has none.
 	Task  string
 	Rules steering.Rules
 	// SaluteEvery is the number of turns between two status reports.

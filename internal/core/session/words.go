@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// Word is what an agent that asks no model is to be told because something is wrong.
+// Word is a message about an anomaly for an agent that calls no model.
 type Word struct {
 	// Step of steering that it belongs to. It lets an agent recognise a message that it gets twice because the watchdog restarted.
 	Step    int64  `json:"step"`
@@ -30,7 +30,7 @@ func (s *State) take(x protocol.SteeringStep) {
 	}
 }
 
-// Line is what is to be written to the agent's standard input; false for nothing. Said tells that it was.
+// Line returns the text to write to the agent's standard input; false for none. Call Said after writing it.
 func (s *State) Line() (Word, bool) {
 	if s.Word == nil || s.Word.Channel != protocol.ChannelInput {
 		return Word{}, false
@@ -38,7 +38,7 @@ func (s *State) Line() (Word, bool) {
 	return *s.Word, true
 }
 
-// Said tells that the Line of a step was written, as far as it could be.
+// Said records that the Line of a step was written, as far as possible.
 func (s *State) Said(step int64) (e Effects) {
 	if s.Word != nil && s.Word.Step == step {
 		s.Word, e.Keep = nil, true
@@ -80,5 +80,5 @@ func (s *State) Told() bool {
 	})
 }
 
-// Talks says whether the agent has asked a model about its task since it was started.
+// Talks says whether the agent has called a model about its task since its start.
 func (s *State) Talks() bool { return len(s.Book.Threads) > 0 }

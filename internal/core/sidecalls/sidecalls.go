@@ -13,7 +13,7 @@ const (
 	QwenCode = "tidewaiter-small"
 )
 
-// Models are texts in the names of the models that a runtime asks for side calls. Without any it makes none. Some side calls ask the
+// Models are parts of the names of the models that a runtime uses for side calls. A runtime without any makes no side calls. Some side calls ask the
 // agent's own model, but offer it no tools.
 type Models []string
 

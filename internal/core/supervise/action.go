@@ -34,7 +34,7 @@ const (
 	Answer Kind = "answer"
 	// Drop Action.Task, which the orders do not list any more and whose agent has ended.
 	Drop Kind = "drop"
-	// Rollback takes the workspace back as Action.Request asks.
+	// Rollback restores the workspace as Action.Request says.
 	Rollback Kind = "rollback"
 	// Review checks base…head under the policy in effect now.
 	Review Kind = "review"
@@ -51,7 +51,7 @@ const (
 // Action is what to do next.
 type Action struct {
 	Kind Kind
-	// Until is when to ask again at the latest, for Wait; zero when only an event can change the answer.
+	// Until is the latest time for the next call of Next, for Wait; zero if only an event can change the answer.
 	Until time.Time
 	// Task is the name of the task at hand, for Start, Checkpoint, Patch, Rollback and Drop; empty for none.
 	Task string
@@ -59,7 +59,7 @@ type Action struct {
 	Trigger string
 	// Closes: the Checkpoint closes the task, whose process has ended.
 	Closes bool
-	// Hold: freeze the agent before anything is read; there may be no time for a second look.
+	// Hold: freeze the agent before reading anything; there may be no time for a second capture.
 	Hold bool
 	// Requests that the Checkpoint answers.
 	Requests []string

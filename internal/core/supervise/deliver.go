@@ -29,9 +29,9 @@ func (d *Delivery) move(head string, changed bool) {
 // Reviewed: the review checked base…head under the policy with the hash.
 type Reviewed struct {
 	PolicyHash string
-	// Objection is empty when the head may be delivered; Reason is that of the protocol for it.
+	// Objection is empty if the delivery is allowed; Reason is the protocol's reason for it.
 	Objection, Reason string
-	// Head is the commit to deliver, where it became another one: one commit on the base, because of Squashed.
+	// Head is the commit to deliver if it differs from the reviewed head: a single commit on the base, because of Squashed.
 	Head, Squashed string
 }
 

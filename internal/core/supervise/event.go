@@ -97,7 +97,7 @@ type Terminated struct{}
 
 func (Terminated) apply(s *State, _ time.Time) { s.end(Terminate) }
 
-// Connected: the runner is there, and says how things stand.
+// Connected: the runner is connected, and reports its state.
 type Connected struct {
 	// Running: the agent that was started for the current task is running. An agent that the watchdog must end, to start it again from the
 	// beginning, does not count.
@@ -201,7 +201,7 @@ func (Killed) apply(s *State, _ time.Time) {
 	s.Agent.obeys()
 }
 
-// Resisted: a kill, freeze or thaw failed, although the runner is there.
+// Resisted: a kill, freeze or thaw failed, although the runner is connected.
 type Resisted struct {
 	// Message says which, and why.
 	Message string
@@ -234,7 +234,7 @@ type Taken struct {
 	// Settled is false when the workspace still moved: it counts as failed.
 	Settled   bool
 	Unsettled string
-	// TreeVerdict is the verdict on the tree, also where the checkpoint itself was skipped.
+	// TreeVerdict is the verdict on the tree, even if the checkpoint itself was skipped.
 	TreeVerdict protocol.Verdict
 	// Completes the task.
 	Completes bool

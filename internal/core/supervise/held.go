@@ -64,7 +64,7 @@ func (s State) overBudget() bool {
 	return s.Allowance.Exceeded != "" && s.Agent.Running && i >= 0 && s.Tasks[i].Completed.IsZero() && s.Tasks[i].Rejected == "" && s.Tasks[i].Restart == "" && !s.Tasks[i].Dropped
 }
 
-// Allowed: the gateway has said what was used of models, and whether more may be.
+// Allowed: the gateway has reported the use of models, and whether the budget allows more.
 type Allowed struct {
 	Allowance protocol.Allowance
 }

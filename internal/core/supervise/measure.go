@@ -67,7 +67,7 @@ func (s State) Settled() (Measure, bool) {
 	return m, m.Over
 }
 
-// Settled: who asked for the measure knows that it is over.
+// Settled: steering, which asked for the measure, knows that it is over.
 type Settled struct{}
 
 func (Settled) apply(s *State, _ time.Time) { s.Measure = nil }

@@ -12,7 +12,7 @@ import (
 // step is one concern of Next: what it wants done, and whether it wants anything.
 type step func(State, time.Time) (Action, bool)
 
-// Next says what to do. The first concern that wants something decides.
+// Next says what to do. The first concern with an action decides.
 func Next(s State, now time.Time) Action {
 	for _, concern := range []step{
 		over,      // nothing follows the end

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supervise decides what a watchdog does next. It is a state machine of values: events are applied to a State,
-// Next says what to do, the caller does it and reports back with another event. At most one act is in progress at a time.
+// Package supervise decides what a watchdog does next. It is a state machine of values: Apply takes events, Next says what to do, and the
+// caller does it and reports back with another event. At most one act is in progress at a time.
 package supervise
 
 import (
@@ -85,9 +85,9 @@ type Task struct {
 	Message string
 }
 
-// Agent is what is known of the agent's container.
+// Agent is the known state of the agent's container.
 type Agent struct {
-	// Connected: the runner is there.
+	// Connected: the runner is connected.
 	Connected bool
 	// Running: the process that was started lives.
 	Running bool
@@ -116,16 +116,16 @@ const (
 	Terminate
 )
 
-// Checkpoints is what is known of the checkpoints of this attempt.
+// Checkpoints is the known state of the checkpoints of this attempt.
 type Checkpoints struct {
 	// Last is when the last one was taken, or when supervision began.
 	Last time.Time
-	// Changed counts the paths that changed since then. Unseen: there may be more, from a time when nobody watched.
+	// Changed counts the paths that changed since then. Unseen: there may be more, from a time without a watcher.
 	Changed int
 	Unseen  bool
 	// Failures in a row.
 	Failures int
-	// Failure says what the last one failed of.
+	// Failure says why the last one failed.
 	Failure protocol.Fault
 	// RetryAt is when a failed one is tried again.
 	RetryAt time.Time
@@ -133,7 +133,7 @@ type Checkpoints struct {
 	Breaker bool
 }
 
-// Delivery is what is known of the delivery.
+// Delivery is the known state of the delivery.
 type Delivery struct {
 	// Push, RequireApproval and ApprovedCommit are as ordered; Branch is where the work goes.
 	Push            bool
@@ -148,7 +148,7 @@ type Delivery struct {
 	Reviewed bool
 	// Objection is why the review refuses the head; empty when it does not. ObjectionReason is a reason of the protocol.
 	Objection, ObjectionReason string
-	// Squashed is why the head is one commit on the base; empty if it has the history of its checkpoints.
+	// Squashed is why the head is a single commit on the base; empty if it has the history of its checkpoints.
 	Squashed string
 	// Pushed is the commit that the server has taken.
 	Pushed string
@@ -179,7 +179,7 @@ type State struct {
 	Agent       Agent
 	Checkpoints Checkpoints
 	Delivery    Delivery
-	// Allowance is what was used of models, and what is left.
+	// Allowance is the use of models, and what is left.
 	Allowance protocol.Allowance
 	// Conversation of the agent with its models, as it was reported last; nil before there is one.
 	Conversation *protocol.Conversation

@@ -14,7 +14,7 @@ import (
 // leaveWithin is how long an agent may go on after it said that its task is done: for a last word to its model.
 const leaveWithin = 30 * time.Second
 
-// Tools is what the agent has asked for through the tools of Deterministic mode, as it stands now.
+// Tools is what the agent has asked for through the tools of Deterministic mode, in its current state.
 type Tools struct {
 	// Patches that wait for a check.
 	Patches int
@@ -53,7 +53,7 @@ func (s State) AtWork() string {
 	return ""
 }
 
-// TakesPatches says whether a patch may still be asked for: the agent works on its task.
+// TakesPatches says whether the agent may still send patches: it works on its task.
 func (s State) TakesPatches() bool {
 	return s.Mode == policy.ModeDeterministic && s.End == GoOn && !s.Over() &&
 		s.AtWork() != "" && s.Tasks[s.Current()].Completed.IsZero()
@@ -91,7 +91,7 @@ type Ending struct {
 	ExitCode int
 	// Completed: the agent had said that the task is done.
 	Completed bool
-	// Rejected: what a model has answered is not accepted, and the task has failed.
+	// Rejected: the gateway has rejected the model's answer, and the task has failed.
 	Rejected bool
 }
 

@@ -7,14 +7,14 @@ import "encoding/json"
 
 // Message of a conversation: one of the model, or one to it.
 type Message struct {
-	// Model says that the model has said it.
+	// Model says that the message is the model's.
 	Model bool
 	Text  string
-	// Calls of tools that the model asks for.
+	// Calls are the model's tool calls.
 	Calls []Call
 	// Results of the calls of the message before, in their order.
 	Results []Result
-	// Said is what the model has said in the words of its dialect; nil if that is not known, or cannot be said again.
+	// Said is the model's message in the form of its dialect; nil if that is unknown, or cannot be sent again.
 	Said json.RawMessage
 }
 
@@ -30,7 +30,7 @@ type Call struct {
 // Result of a call.
 type Result struct {
 	ID, Text string
-	// Failed says that Text is what is wrong.
+	// Failed says that Text is an error.
 	Failed bool
 }
 
@@ -57,8 +57,8 @@ func (h *History) Add(m Message) {
 // Messages so far.
 func (h *History) Messages() []Message { return h.messages }
 
-// Plain takes back what was said in the words of the dialect, and leaves texts and calls: another provider may not take the words of
-// the first. It says whether there were any.
+// Plain removes the messages in the form of the dialect, and leaves texts and calls: another provider may not accept the first one's form.
+// It says whether there were any.
 func (h *History) Plain() bool {
 	was := h.messages
 	h.messages = nil

@@ -33,12 +33,12 @@ type Answer struct {
 	Usage   conversation.Usage
 	// Counted says that the provider has sent a usage.
 	Counted bool
-	// Ended says that the answer is whole; Failure is what ended it otherwise, if anything was said.
+	// Ended says that the answer is complete. Failure is the error that ended it otherwise, if there is one.
 	Ended   bool
 	Failure string
 	// Refused says that the request fails however often it is made.
 	Refused bool
-	// Cut says that more was said than is kept.
+	// Cut says that the answer was longer than the stored part.
 	Cut bool
 }
 
@@ -57,7 +57,7 @@ func (s Speech) Listen(streamed bool) *Listener {
 // Write takes the next bytes.
 func (l *Listener) Write(p []byte) { l.reader.Write(p) }
 
-// Close says that there is nothing more, and returns the answer.
+// Close ends the input, and returns the answer.
 func (l *Listener) Close() Answer {
 	heard := l.reader.Close()
 	a := Answer{

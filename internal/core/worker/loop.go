@@ -40,8 +40,8 @@ type Bounds struct {
 	Window, MaxOutput int64
 }
 
-// DefaultBounds where nothing else is said. The window is what the gateway takes for one that nobody has configured. An answer of
-// 8,192 tokens is one that current models with tools can write (https://docs.claude.com/en/docs/about-claude/models/overview).
+// DefaultBounds apply without other values. The window is the gateway's default for a model without a configured one. Current models with
+// tools can write an answer of 8,192 tokens (https://docs.claude.com/en/docs/about-claude/models/overview).
 var DefaultBounds = Bounds{Turns: 250, Reminders: 3, Window: 200_000, MaxOutput: 8192}
 
 // Loop of a task. Make it with NewLoop.
@@ -121,7 +121,7 @@ func stopped(a Answer) string {
 	return "ended by " + string(a.Stop)
 }
 
-// Refuse a call that cannot be made; false for one that can.
+// Refuse returns the refusal of an invalid call; false for a valid one.
 func Refuse(c Call) (Result, bool) {
 	if !c.Broken {
 		return Result{}, false

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worker is what the runtime worker says to models, in each of the dialects, and what it does next. Whatever a
-// model has said goes back to it in its own words, thoughts and signatures included, because some models take no other.
+// Package worker decides what the runtime worker sends to models, in each of the dialects, and what it does next. Messages of a model go
+// back to it in its own form, with thoughts and signatures, because some models accept no other.
 package worker
 
 import (
@@ -19,7 +19,7 @@ const (
 	ToolComplete = "task_complete"
 )
 
-// Model is what the worker asks for in every request. The gateway puts the policy's name there.
+// Model is the name of the model in every request. The gateway replaces it with the policy's model.
 const Model = "primary"
 
 // Tool that a model may call.
@@ -39,7 +39,7 @@ type Request struct {
 	MaxOutput int64
 }
 
-// Speech is how a dialect is spoken by somebody who asks.
+// Speech is the client's side of a dialect.
 type Speech struct {
 	Dialect dialect.Dialect
 	// Header that every request has.
@@ -60,7 +60,7 @@ func speeches() map[string]Speech {
 	}
 }
 
-// Find how a dialect is spoken; false for one that is not.
+// Find finds the Speech of a dialect; false if there is none.
 func Find(name string) (Speech, bool) {
 	d, known := dialect.Find(name)
 	s, spoken := speeches()[name]

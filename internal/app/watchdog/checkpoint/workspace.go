@@ -88,7 +88,7 @@ func (w *Workspace) tellCleared(ctx context.Context, names int) {
 		"it was full, so the watchdog removed %d files and directories that Git ignores; set a larger spec.workspace.size if this happens again", names))
 }
 
-// Close returns it.
+// Close closes the engine, if there is one.
 func (w *Workspace) Close() error {
 	engine := w.Engine()
 	if engine == nil {

@@ -28,10 +28,10 @@ const (
 	takenBack = "it was taken back"
 )
 
-// Entry is how far a directive is, as the journal has it. It is stored as JSON.
+// Entry is the state of a directive in the journal. It is stored as JSON.
 type Entry struct {
 	ID string `json:"id"`
-	// Sum of what it says: other words under the same id are another directive.
+	// Sum is the hash of its text: another text under the same id is another directive.
 	Sum    string `json:"sum"`
 	Source string `json:"source"`
 	State  string `json:"state"`
@@ -42,7 +42,7 @@ type Entry struct {
 	Age  int `json:"age,omitempty"`
 	// Input names the process whose standard input it was written to last.
 	Input string `json:"input,omitempty"`
-	// Message says more, for users.
+	// Message has details, for users.
 	Message string `json:"message,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func (e Entry) open() bool {
 	return e.Given && (e.State == protocol.DirectivePending || e.State == protocol.DirectiveActive)
 }
 
-// Book has every directive that was given, in the order in which they came. A Book is never changed: With gives another one.
+// Book has every directive since the Feature began, oldest first. A Book never changes: With returns another one.
 type Book []Entry
 
 // With is the book after changes.
@@ -105,7 +105,7 @@ func sum(d protocol.Directive) string {
 	return hex.EncodeToString(s[:8])
 }
 
-// Directive is one that an agent is given: what it says, as orders have it, and how far it is.
+// Directive is a current directive: its text from the orders, and its state.
 type Directive struct {
 	protocol.Directive
 
@@ -139,7 +139,7 @@ func (d Directive) rank() int {
 	return r
 }
 
-// List has the directives that an agent is given now, and how far each is. The zero List has none. A List is never changed: With gives another one.
+// List has the current directives with their states. The zero List has none. A List never changes: With returns another one.
 type List struct {
 	given    []Directive
 	book     Book
@@ -165,7 +165,7 @@ func (l List) over(e Entry, state, message string) Entry {
 	return e
 }
 
-// Follow what is given now. It returns the entries that change.
+// Follow takes the current directives. It returns the entries that change.
 func (l List) Follow() (changes []Entry) {
 	now := map[string]bool{}
 	for _, d := range l.given {
@@ -262,7 +262,7 @@ type News struct {
 	// Told are the ids of directives that the agent received, as How says.
 	Told []string
 	How  string
-	// Words are what the agent says of directives.
+	// Words are the agent's statements about directives.
 	Words []Word
 }
 

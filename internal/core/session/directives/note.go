@@ -28,13 +28,13 @@ type Said struct {
 	Sum string `json:"sum"`
 	// After is the number of entries of the conversation before the note that has the whole text.
 	After int `json:"after"`
-	// First and Last are the turns in which it was said, Times how often.
+	// First and Last are the first and the last turn that contain it, and Times the number of them.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
 	Times int   `json:"times"`
 	// Heard: the model has answered a request that had it.
 	Heard bool `json:"heard,omitempty"`
-	// Back: it was said that it was taken back.
+	// Back: the conversation contains its withdrawal.
 	Back bool `json:"back,omitempty"`
 }
 
@@ -80,7 +80,7 @@ func (d Directive) every() int64 {
 	return 12
 }
 
-// Note is what is said of directives in a turn.
+// Note is the text about directives in a turn.
 type Note struct {
 	// Text for the model; "" for nothing.
 	Text string

@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/spoken"
 )
 
-// Outcome is what an agent says of a directive.
+// Outcome is an agent's statement about a directive.
 type Outcome string
 
 // Outcomes, in the words that agents must use.
@@ -29,7 +29,7 @@ const (
 	maxWords = 64
 )
 
-// Word is what an agent says of a directive.
+// Word is an agent's statement about one directive.
 type Word struct {
 	ID      string
 	Outcome Outcome
@@ -37,7 +37,7 @@ type Word struct {
 	Reason string
 }
 
-// NewWord is what an agent says by a tool.
+// NewWord is a statement that comes by a tool.
 func NewWord(id string, outcome Outcome, reason string) Word {
 	return Word{ID: id, Outcome: outcome, Reason: spoken.Reason(reason)}
 }

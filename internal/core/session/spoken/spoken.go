@@ -22,7 +22,7 @@ const (
 	marks = " \t\r\n*_`>-#"
 )
 
-// Sentence is a line "LEAD subject: what is said of it".
+// Sentence is a line "LEAD subject: statement".
 type Sentence struct {
 	Subject string
 	// rest is what follows the colon.

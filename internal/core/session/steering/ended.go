@@ -9,11 +9,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 )
 
-// Ended is what follows when the agent has ended with a turn without tools about a finding. Many agents end with any answer that calls no tool, so
-// this says nothing about their task. The agent continues in its session, once. An agent without a session starts again from the beginning,
-// whatever the ladder says, because the supervisor caused its end. If the agent ends with the same turn again, it starts again from the
-// beginning if the ladder allows that, and the task fails otherwise. No further turn without tools is tried on the task. The episode of the
-// finding may be over.
+// Ended decides what follows after the agent ended with a turn without tools because of a finding. Many agents end with any answer that
+// calls no tool, so this says nothing about their task. The agent continues in its session, once. An agent without a session starts again
+// from the beginning, whatever the ladder says, because the supervisor caused its end. If the agent ends with the same turn again, it
+// starts again from the beginning if the ladder allows that, and the task fails otherwise. Steering tries no further turn without tools on
+// the task. The episode of the finding may be over.
 func (s *State) Ended(f anomaly.Finding, e *anomaly.Episode, turn TurnContext, session bool, r Rules) Step {
 	again, restarted := slices.Contains(s.Spent, NoTools), slices.Contains(s.Spent, Restart)
 	rung := Block

@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
-// Tag begins each message, so that agent and people know who speaks.
+// Tag begins each message, so that agents and users know its origin.
 const Tag = "[SUPERVISOR]"
 
 // maxPlan is how much of a plan is quoted, in characters: every message costs room in the context.
@@ -61,8 +61,7 @@ const (
 	maxArguments = 120
 )
 
-// Summary says what was left out of a conversation. It quotes what the model has called, and nothing of what tools have answered: that is not for
-// a supervisor to repeat.
+// Summary says what surgery removed from a conversation. It quotes the model's calls, but not the results of tools, which a supervisor must not repeat.
 func Summary(x conversation.Repeats) string {
 	calls := 0
 	var list []string

@@ -13,10 +13,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// Rung of the ladder of what is done about an anomaly, as policies name it.
+// Rung of the ladder of measures against an anomaly, as policies name it.
 type Rung = policy.Rung
 
-// Rungs, from the one that does least.
+// Rungs, the mildest first.
 const (
 	Observe   = policy.RungObserve
 	Nudge     = policy.RungNudge
@@ -43,7 +43,7 @@ type Plan struct {
 type Rules struct {
 	anomaly.Thresholds
 
-	// Ladder is how far it may go. A turn without tools is allowed wherever a nudge is.
+	// Ladder is how far it may go. A turn without tools is allowed whenever a nudge is.
 	Ladder Rung
 	// HoldFor is how long the watchdog holds a call before a rung above Hold may follow. If Hold is the last rung, it holds the call until a user acts.
 	HoldFor time.Duration
@@ -70,7 +70,7 @@ type TurnContext struct {
 	Clock bool
 	// Closed says that the request has no place for text: the text waits for a later request, and steps that need a text wait too.
 	Closed bool
-	// Reach of an agent that asks no model; with Clock.
+	// Reach of an agent that calls no model; only with Clock.
 	Reach Reach
 }
 
@@ -79,15 +79,15 @@ type Step struct {
 	Rung   Rung         `json:"rung"`
 	Kind   anomaly.Kind `json:"kind"`
 	Thread int          `json:"thread"`
-	// Message for the agent; of Hold and what is above it, for users too. "" where nothing is to be said.
+	// Message for the agent; of Hold and what is above it, for users too. "" for none.
 	Message string `json:"message,omitempty"`
 	// Otherwise is the message of a step of Hold and above that could not be done.
 	Otherwise string `json:"otherwise,omitempty"`
 	// Until is the latest end of the hold; zero if a user must act. Only for Hold.
 	Until time.Time `json:"until,omitzero"`
-	// Channel of the message, where it is not a request.
+	// Channel of the message, if it is not a request.
 	Channel string `json:"channel,omitempty"`
-	// Over says that the anomaly is: Rung, the highest that was tried, is undone where it holds something.
+	// Over says that the anomaly is over. Rung is the highest that steering tried; if it holds something, the caller releases it.
 	Over    bool            `json:"over,omitempty"`
 	Finding anomaly.Finding `json:"finding"`
 }
@@ -98,7 +98,7 @@ func (s Step) Halts() bool { return !s.Over && above(s.Rung, NoTools) }
 // maxRecovers bounds the tools that are remembered.
 const maxRecovers = 16
 
-// State is what was done. The zero value has done nothing. It is stored as JSON.
+// State is what steering has done. The zero value has done nothing. It is stored as JSON.
 type State struct {
 	Threads []Thread `json:"threads,omitempty"`
 	// Recovered are tools on which surgery was tried, in episodes that are over.

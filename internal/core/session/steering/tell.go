@@ -14,7 +14,7 @@ import (
 // Reach is how messages reach an agent that calls no model. An agent that calls models gets them only in its requests, so that a text
 // stands in its conversation once.
 type Reach struct {
-	// Alone says that it has asked no model.
+	// Alone says that the agent has called no model.
 	Alone bool
 	// Tools says that it has the watchdog's tools, and Lines that it takes lines on its standard input.
 	Tools, Lines bool
