@@ -57,8 +57,8 @@ type State struct {
 	Finished bool
 }
 
-// Working is the name of the task that the agent works on: the one that is begun and not done, whether the orders still list it or not; empty if
-// Working is the name of the agent's current task; empty if there is none.
+// Working is the name of the agent's current task, the one that is begun and not done, even if the orders do not list it any more; empty if there
+// is none.
 func (s State) Working() string {
 	if s.Orders != nil {
 		for _, t := range s.Orders.Tasks {

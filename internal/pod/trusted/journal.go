@@ -40,9 +40,8 @@ type Journal struct {
 	broken   error
 }
 
-// OpenJournal reads the journal, and cuts off a last line that a crash has torn. Above so many bytes its records are put
 // OpenJournal reads the journal, and cuts off a last line that a crash has torn. Above the given size it moves the records into a segment.
-// The error is ErrCorrupt if a line is not as it was written.
+// The error is ErrCorrupt if a line is not as it was written, and ErrLater if a later version of Tidewaiter has written it.
 func OpenJournal(d Dir, foldAbove int64, now func() time.Time) (*Journal, error) {
 	path := d.journal()
 	data, err := os.ReadFile(path)
