@@ -31,7 +31,7 @@ type warnings struct {
 	due  <-chan time.Time
 	last time.Time
 	of   map[string]bool // by rule and path
-	task int             // whose agent was warned: the next one's knows nothing of it
+	task string          // whose agent was warned: the next one's knows nothing of it
 }
 
 // changed: there is something to look at, soon.
@@ -54,7 +54,7 @@ func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, erro
 		l.attempt.options.Log.WarnContext(ctx, "Cannot warn the agent", "error", err.Error())
 		return nil, nil
 	}
-	task := l.state.Current()
+	task := l.state.AtWork()
 	if task != l.warnings.task {
 		l.warnings.of, l.warnings.task = nil, task
 	}

@@ -154,7 +154,7 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
-	"dropped": func(t *testing.T) *world {
+	"unlisted": func(t *testing.T) *world {
 		w := newListed(t, "form", "save")
 		p := w.start(1, nil)
 		w.atWork("form")

@@ -155,7 +155,8 @@ func (w *world) check(a supervise.Action) {
 			w.t.Fatalf("releases an agent that is held: %+v", s.Measure)
 		}
 	case supervise.Checkpoint:
-		ends := a.Closes || s.End != supervise.GoOn
+		t, _ := s.Task(a.Task)
+		ends := a.Closes || t.Dropped || s.End != supervise.GoOn
 		if !ends && w.now.Sub(w.captured) < s.Rules.MinInterval && !w.captured.IsZero() {
 			w.t.Fatalf("%s checkpoint only %v after the one before", a.Trigger, w.now.Sub(w.captured))
 		}
@@ -165,7 +166,7 @@ func (w *world) check(a supervise.Action) {
 		if a.Closes && s.Agent.Leftovers {
 			w.t.Fatalf("closes a task while processes of the agent may live")
 		}
-		if t, _ := s.Task(a.Task); a.Closes && t.Continues != "" {
+		if a.Closes && t.Continues != "" {
 			w.t.Fatalf("closes a task whose agent goes on")
 		}
 	case supervise.Drop:
@@ -354,7 +355,7 @@ func (w *world) steer() {
 	w.apply(supervise.Steered{Measure: m})
 	if m.Rung == policy.RungNoTools { // it is wanted of an agent that has ended
 		w.apply(supervise.AgentExited{})
-		if i := w.state.Current(); i >= 0 && w.state.Tasks[i].Phase == supervise.Exited {
+		if i := w.state.Current(); i >= 0 && w.state.Tasks[i].Phase == supervise.Exited && !w.state.Tasks[i].Dropped {
 			w.t.Fatalf("the end of an agent that goes on is that of its task: %+v", w.state.Tasks[i])
 		}
 	}

@@ -31,7 +31,7 @@ func TestARejectedAnswerFailsTheTask(t *testing.T) {
 		if a.Kind != Checkpoint || !a.Closes {
 			t.Fatalf("killed: %+v", a)
 		}
-		if Completes(s.Ending(0), protocol.Valid, policy.Audit) {
+		if Completes(s.Ending(s.Tasks[0]), protocol.Valid, policy.Audit) {
 			t.Errorf("code %d: the task counts as done", code)
 		}
 		s = s.Begin(a).Apply(Taken{Action: a, Settled: true, TreeVerdict: protocol.Valid, Head: "c", Changed: true}, now)

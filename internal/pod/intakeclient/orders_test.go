@@ -81,8 +81,8 @@ func follow(t *testing.T, orders protocol.Orders) {
 		if act.Kind == supervise.Wait && !act.Until.IsZero() && !act.Until.After(now) {
 			t.Fatalf("waits for what is over: %+v", act)
 		}
-		if act.Kind == supervise.Start && (act.Task < 0 || act.Task >= len(orders.Tasks)) {
-			t.Fatalf("starts task %d of %d", act.Task, len(orders.Tasks))
+		if task, known := s.Task(act.Task); act.Kind == supervise.Start && (!known || !task.Listed) {
+			t.Fatalf("starts task %q, and the orders list %+v", act.Task, orders.Tasks)
 		}
 	}
 }
