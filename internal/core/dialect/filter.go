@@ -220,18 +220,14 @@ func (f *filter) top(p shape, e Endpoint) error {
 
 // settle what follows from what was taken out.
 func (f *filter) settle(e Endpoint) {
-	stores := false
+	stores, d := false, &f.request.dialect
 	for i := range f.members {
 		m := &f.members[i]
-		switch value := f.body[m.value.from:m.value.to]; m.name {
+		switch d.spelled(m.name) {
 		case "store":
 			stores = true
-		case "tool_choice":
-			if !m.out && (f.without("tools") || f.choosesGone(value)) {
-				m.out = true
-			}
-		case "toolConfig", "tool_config":
-			m.out = m.out || f.without("tools")
+		case d.choice:
+			m.out = m.out || f.without("tools") || f.choosesGone(f.body[m.value.from:m.value.to])
 		case "parallel_tool_calls": // which no API takes without tools
 			m.out = m.out || f.without("tools")
 		}
