@@ -62,7 +62,7 @@ func newCoder(d dialect.Dialect) *coder {
 	case "gemini":
 		c.tail = fmt.Sprintf(`],"systemInstruction":{"parts":[{"text":%s}]},"tools":[{"functionDeclarations":[{"name":"Read","description":%s,"parameters":{"type":"OBJECT"}}]}]}`, system, tools)
 		task = `{"role":"user","parts":[{"text":"Add a form."}]}`
-	default:
+	case "openai-responses":
 		c.head = fmt.Sprintf(`{"model":"large","instructions":%s,"input":[`, system)
 		c.tail = fmt.Sprintf(`],"tools":[{"type":"function","name":"Read","description":%s,"parameters":{"type":"object"}}],"stream":true}`, tools)
 	}
@@ -109,7 +109,7 @@ func (c *coder) call(path string, file, size int) {
 	case "gemini":
 		add(`{"role":"model","parts":[{"text":%q},{"functionCall":{"id":%q,"name":"Read","args":%s},"thoughtSignature":"s"}]}`, say, id, arguments)
 		add(`{"role":"user","parts":[{"functionResponse":{"id":%q,"name":"Read","response":{"output":%s}}}]}`, id, result)
-	default:
+	case "openai-responses":
 		add(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`, say)
 		add(`{"type":"function_call","call_id":%q,"name":"Read","arguments":%q}`, id, arguments)
 		add(`{"type":"function_call_output","call_id":%q,"output":%s}`, id, result)
@@ -172,14 +172,16 @@ func toolCall(name string, tokens int64) []string {
 	case "gemini":
 		return []string{fmt.Sprintf(`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":"t","name":"Read","args":{"file_path":"a"}},"thoughtSignature":"s"}]},"finishReason":"STOP","index":0}],`+
 			`"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":20},"modelVersion":"large"}`, tokens)}
+	case "openai-responses":
+		item := `{"type":"function_call","id":"f","call_id":"t","name":"Read","arguments":"{\"file_path\":\"a\"}"}`
+		return []string{
+			`{"type":"response.created","response":{"model":"large"}}`,
+			`{"type":"response.output_item.added","output_index":0,"item":` + item + `}`,
+			`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`,
+			fmt.Sprintf(`{"type":"response.completed","response":{"model":"large","status":"completed","output":[%s],"usage":{"input_tokens":%d,"output_tokens":20}}}`, item, tokens),
+		}
 	}
-	item := `{"type":"function_call","id":"f","call_id":"t","name":"Read","arguments":"{\"file_path\":\"a\"}"}`
-	return []string{
-		`{"type":"response.created","response":{"model":"large"}}`,
-		`{"type":"response.output_item.added","output_index":0,"item":` + item + `}`,
-		`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`,
-		fmt.Sprintf(`{"type":"response.completed","response":{"model":"large","status":"completed","output":[%s],"usage":{"input_tokens":%d,"output_tokens":20}}}`, item, tokens),
-	}
+	panic("say here how a model calls a tool in " + name)
 }
 
 // forgetful is a memory of a watchdog that does not begin anew.

@@ -18,9 +18,11 @@ import (
 
 // TestDialects: core/dialect has each dialect of models, and everything else that knows them by their names has them all.
 func TestDialects(t *testing.T) {
-	var all, short []string
+	var all, short, paths []string
 	for _, d := range dialect.All() {
 		all, short = append(all, d.Name), append(short, strings.TrimPrefix(d.Name, "openai-"))
+		path, _, _ := strings.Cut(d.Endpoints[0].Path, dialect.ModelPlace)
+		paths = append(paths, path)
 	}
 	const key, quoted, code = `(?m)^\t\t"([a-z-]+)":`, `"([a-z-]+)"`, "`([a-z-]+)`"
 	for _, l := range []list{
@@ -32,6 +34,8 @@ func TestDialects(t *testing.T) {
 		{"test/sdk/sdk_test.go", "the backend of the tests", `Name: "main", Dialects: \[\]string\{([^}]*)\}`, quoted, all},
 		{"test/cluster/provider.go", "Dialects", `var Dialects = \[\]string\{([^}]*)\}`, quoted, all},
 		{"docs/reference/backends.md", "the key dialects of a backend", "\\| `dialects` \\| wire formats that it speaks: (.*) \\|", code, all},
+		{"docs/reference/backends.md", "the paths below baseURL", `below which the dialect's paths are \((.*?)\)`, "`([^`…]+)…?`", paths},
+		{"docs/reference/agents.md", "the addresses below TIDEWAITER_MODELS_URL", "`TIDEWAITER_MODELS_URL`: (.*) \\|", "`(/[a-z]+)(?:/v1)?`", dialect.Prefixes()},
 		{"docs/reference/runtimes/worker.md", "the dialects that it speaks", `\| Dialects \| (.*) \|`, code, all},
 	} {
 		l.check(t)
@@ -80,22 +84,40 @@ func TestDialects(t *testing.T) {
 
 // TestDialectsAreTried: the tables of tests that any dialect must be in have something of each.
 func TestDialectsAreTried(t *testing.T) {
-	for _, place := range []struct{ file, what, region string }{
-		{"internal/core/dialect/dialect_test.go", "TestText", `(?s)func TestText\((.*?)\n\}\n`},
-		{"internal/core/dialect/history_test.go", "wires", `(?s)func wires\((.*?)\n\}\n`},
-		{"internal/core/dialect/answer_test.go", "readings", `(?s)func readings\((.*?)\n\}\n`},
-		{"internal/core/dialect/retext_test.go", "TestRetext", `(?s)func TestRetext\((.*?)\n\}\n`},
-		{"internal/core/dialect/steer_test.go", "TestSteer", `(?s)func TestSteer\((.*?)\n\}\n`},
-		{"internal/app/watchdog/steer/service_test.go", "called", `(?s)\) called\((.*?)\n\}\n`},
+	for _, place := range []struct{ file, what string }{
+		{"internal/core/dialect/dialect_test.go", "TestServe"},
+		{"internal/core/dialect/dialect_test.go", "TestText"},
+		{"internal/core/dialect/dialect_test.go", "TestObjections"},
+		{"internal/core/dialect/history_test.go", "wires"},
+		{"internal/core/dialect/answer_test.go", "readings"},
+		{"internal/core/dialect/retext_test.go", "TestRetext"},
+		{"internal/core/dialect/steer_test.go", "TestSteer"},
+		{"internal/core/dialect/steer_test.go", "TestHasPlace"},
+		{"internal/core/dialect/results_test.go", "TestResultsOfEachKind"},
+		{"internal/core/dialect/limit_test.go", "TestLimit"},
+		{"internal/core/dialect/lists_test.go", "TestLists"},
+		{"internal/core/session/said_test.go", "TestSurgeryBehindSurgery"},
+		{"internal/core/worker/speech_test.go", "TestRequests"},
+		{"internal/core/worker/speech_test.go", "answers"},
+		{"internal/app/watchdog/steer/service_test.go", "called"},
+		{"internal/testkit/provider/manners_test.go", "spoken"},
+		{"internal/testkit/provider/manners_test.go", "TestStopsAndChoices"},
+		{"test/bench/supervision_test.go", "newCoder"},
+		{"test/bench/supervision_test.go", "call"},
+		{"test/bench/supervision_test.go", "toolCall"},
 	} {
-		region := regexp.MustCompile(place.region).FindStringSubmatch(read(t, place.file))
+		region := regexp.MustCompile(`(?s)\n(?:func (?:\([^)]*\) )?` + place.what + `\(|var ` + place.what + ` = )(.*?)\n\}\n`).FindStringSubmatch(read(t, place.file))
 		if region == nil {
 			t.Errorf("%s, %s is not there: correct this test", place.file, place.what)
 			continue
 		}
 		for _, d := range dialect.All() {
-			if !strings.Contains(region[1], `"`+d.Name+`"`) {
-				t.Errorf("%s, %s: nothing of %s", place.file, place.what, d.Name)
+			name := d.Name
+			if strings.HasPrefix(place.file, "internal/testkit/provider/") { // which has short names
+				name = strings.TrimPrefix(name, "openai-")
+			}
+			if !strings.Contains(region[1], `"`+name+`"`) {
+				t.Errorf("%s, %s: nothing of %s", place.file, place.what, name)
 			}
 		}
 	}

@@ -25,6 +25,9 @@ For the default lists of members that a backend does not get, see [What the plat
 `)
 	for _, d := range dialect.All() {
 		lists := d.Lists()
+		if len(of(lists, dialect.Passes)) == 0 && d.Name != "gemini" {
+			return nil, fmt.Errorf("say in this generator which tools of %s pass: they have no types", d.Name)
+		}
 		fmt.Fprintf(&b, "\n## %s\n", d.Name)
 		passing(&b, lists)
 		unlessAllowed(&b, lists)

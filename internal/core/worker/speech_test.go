@@ -291,7 +291,8 @@ func TestAnswers(t *testing.T) {
 
 // TestALongAnswer: of one that is longer than what is kept, text and calls go back.
 func TestALongAnswer(t *testing.T) {
-	for _, name := range []string{"anthropic", "openai-chat", "openai-responses", "gemini"} {
+	for _, d := range dialect.All() {
+		name := d.Name
 		l := speech(t, name).Listen(true)
 		text := strings.Repeat("x", 1<<20)
 		for range 6 {

@@ -65,6 +65,16 @@ func everyWay(t *testing.T, script string, do func(t *testing.T, w *world, p *pr
 	}
 }
 
+// wantEveryDialect names the dialects that a test has not tried.
+func wantEveryDialect(t *testing.T, tried map[string]bool) {
+	t.Helper()
+	for _, d := range dialect.All() {
+		if !tried[d.Name] {
+			t.Errorf("this test has no request of %s", d.Name)
+		}
+	}
+}
+
 // asked are the requests that a provider has got, once there are n.
 func asked(t *testing.T, p *provider.Server, n int) []provider.Recorded {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
@@ -17,6 +18,7 @@ import (
 // says so, and the answer stays within the budget.
 func TestBudgetsLimitAnswers(t *testing.T) {
 	const left = 5000
+	tried := map[string]bool{}
 	for name, tc := range map[string]struct{ path, members, want string }{
 		"anthropic":             {messages, `"max_tokens":32000`, `"max_tokens":5000`},
 		"anthropic, thinking":   {messages, `"max_tokens":32000,"thinking":{"type":"enabled","budget_tokens":3000}`, `"max_tokens":5000`},
@@ -27,6 +29,8 @@ func TestBudgetsLimitAnswers(t *testing.T) {
 		"chat, several choices": {"/openai/v1/chat/completions", `"n":2`, `"max_tokens":2500`},
 		"gemini":                {"/gemini/v1beta/models/m:generateContent", `"generationConfig":{"temperature":1}`, `"maxOutputTokens":5000`},
 	} {
+		d, _, _, _ := dialect.Serve(http.MethodPost, tc.path)
+		tried[d.Name] = true
 		t.Run(name, func(t *testing.T) {
 			p := provider.New(providerKey)
 			w := newWorld(t, p, quick())
@@ -55,6 +59,7 @@ func TestBudgetsLimitAnswers(t *testing.T) {
 			}
 		})
 	}
+	wantEveryDialect(t, tried)
 }
 
 // TestBudgetsThatLimitTooMuch: a call is refused where what is left is too little for a thought and a call of a tool.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
@@ -34,17 +35,20 @@ func TestRateOfCalls(t *testing.T) {
 			t.Errorf("call %d: %d %s", n+1, answer.StatusCode, text)
 		}
 	}
-	asked := len(p.Recorded())
+	asked, tried := len(p.Recorded()), map[string]bool{}
 	for path, shape := range map[string]string{
 		messages: `{"type":"error","error":{"type":"rate_limit_error","message":"`, messages + "/count_tokens": `{"type":"error","error":{"type":"rate_limit_error"`,
 		"/openai/v1/responses": `{"error":{"message":"`, "/openai/v1/chat/completions": `{"error":{"message":"`, "/gemini/v1beta/models/large:generateContent": `{"error":{"code":429,`,
 	} {
+		d, _, _, _ := dialect.Serve(http.MethodPost, path)
+		tried[d.Name] = true
 		answer, text := w.ask("hurried", http.MethodPost, path, good)
 		if answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get(protocol.ReasonHeader) != "CallRateExceeded" || answer.Header.Get("Retry-After") != "15" || !strings.HasPrefix(text, shape) ||
 			!strings.Contains(text, "raise budget.callsPerMinute of the SupervisorPolicy (defaults of shop/limits)") {
 			t.Errorf("%s: %d %v\n%s", path, answer.StatusCode, answer.Header, text)
 		}
 	}
+	wantEveryDialect(t, tried)
 	if answer, text := w.ask("login", http.MethodPost, messages, good); answer.StatusCode != http.StatusOK || len(p.Recorded()) != asked+1 {
 		t.Errorf("another Feature: %d %s; the provider was asked %d times", answer.StatusCode, text, len(p.Recorded())-asked)
 	}
