@@ -25,6 +25,7 @@ func TestDialects(t *testing.T) {
 		paths = append(paths, path)
 	}
 	const key, quoted, code = `(?m)^\t\t"([a-z-]+)":`, `"([a-z-]+)"`, "`([a-z-]+)`"
+	const prefix = "`(/[a-z]+)(?:/v1)?`" // base URLs of OpenAI's clients have the version
 	for _, l := range []list{
 		{"internal/core/worker/speech.go", "speeches", `(?s)func speeches\(\)[^{]*\{\n(.*?)\n\}\n`, key, all},
 		{"internal/testkit/provider/provider.go", "dialects", `func dialects\(\) \[\]dialect \{ return \[\]dialect\{(.*)\} \}`, `([a-z]+)\{\}`, short},
@@ -35,7 +36,10 @@ func TestDialects(t *testing.T) {
 		{"test/cluster/provider.go", "Dialects", `var Dialects = \[\]string\{([^}]*)\}`, quoted, all},
 		{"docs/reference/backends.md", "the key dialects of a backend", "\\| `dialects` \\| wire formats that it speaks: (.*) \\|", code, all},
 		{"docs/reference/backends.md", "the paths below baseURL", `below which the dialect's paths are \((.*?)\)`, "`([^`…]+)…?`", paths},
-		{"docs/reference/agents.md", "the addresses below TIDEWAITER_MODELS_URL", "`TIDEWAITER_MODELS_URL`: (.*) \\|", "`(/[a-z]+)(?:/v1)?`", dialect.Prefixes()},
+		{"docs/reference/agents.md", "the addresses of models", "`TIDEWAITER_MODELS_URL`: (.*) \\|", prefix, dialect.Prefixes()},
+		{"docs/reference/runtimes/command.md", "the addresses of models", "\\| `TIDEWAITER_MODELS_URL` \\| (.*) \\|", prefix, dialect.Prefixes()},
+		{"docs/tasks/custom-agent-image.md", "the addresses of models", "below `\\$TIDEWAITER_MODELS_URL`: (.*) \\|", prefix, dialect.Prefixes()},
+		{"docs/concepts/templates.md", "where the text begins", `(?s)the system prompt of the dialect: (.*?)\.\n`, "of `([a-z-]+)`", all},
 		{"docs/reference/runtimes/worker.md", "the dialects that it speaks", `\| Dialects \| (.*) \|`, code, all},
 	} {
 		l.check(t)
