@@ -6,7 +6,7 @@ GOLANGCI_LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod gola
 ##@ API
 
 .PHONY: generate
-generate: reasons manifests install-yaml secret-rules reference ## Regenerate everything that is generated (always the same from the same sources)
+generate: reasons manifests install-yaml chart secret-rules reference ## Regenerate everything that is generated (always the same from the same sources)
 
 # First: what is generated from here on is linked with packages that use these names.
 .PHONY: reasons
@@ -25,6 +25,10 @@ install-yaml: ## Build dist/install.yaml from config/default
 	@mkdir -p dist
 	@$(TOOL) kustomize build config/default > dist/install.yaml.new
 	@mv dist/install.yaml.new dist/install.yaml
+
+.PHONY: chart
+chart: install-yaml ## Regenerate the Helm chart and the page of its values from config
+	@go run ./hack/gen/chart
 
 .PHONY: secret-rules
 secret-rules: ## Regenerate the rules for secrets from those of gitleaks, in the version that hack/gen/secrets names
