@@ -222,8 +222,8 @@ func withNames(index []byte, names ...string) ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// push brings the image of a release to a registry, under its version, and writes the manifest that asks for it there. Credentials are those of
-// `docker login`.
+// push brings the image of a release to a registry, under its version, and writes the manifest and the chart that ask for it there. Credentials are those
+// of `docker login`.
 func push(ctx context.Context, dir, repository string) error {
 	index, digest, version, err := indexOf(dir)
 	if err != nil {
@@ -253,6 +253,10 @@ func push(ctx context.Context, dir, repository string) error {
 	if err := os.WriteFile(installed, manifest, 0o644); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	_, err = fmt.Printf("Pushed %s\nInstall it: kubectl apply --server-side -f %s\n", image, installed)
+	chart := filepath.Join(dir, pushedDir, chartFile(version))
+	if err := pushedChart(filepath.Join(dir, chartFile(version)), chart, repository); err != nil {
+		return fmt.Errorf("chart: %w", err)
+	}
+	_, err = fmt.Printf("Pushed %s\nInstall it: kubectl apply --server-side -f %s\n        or: helm install tidewaiter %s\n", image, installed, chart)
 	return err
 }

@@ -23,3 +23,4 @@ minikube) minikube image load "$archive" ${name:+--profile "$name"} ;;
   ;;
 esac
 echo "Install it: kubectl apply --server-side -f $dir/install.yaml"
+echo "        or: helm install tidewaiter $(echo "$dir"/tidewaiter-*.tgz)"

@@ -3,9 +3,9 @@
 
 // Command release makes a release directory of what has been built, and pushes one to a registry. hack/release/release.sh builds and calls it.
 //
-//	release assemble --version V --commit C --work DIR --out DIR   images, manifest, SBOMs, provenance and checksums
+//	release assemble --version V --commit C --work DIR --out DIR   images, manifest, chart, SBOMs, provenance and checksums
 //	release archive --out FILE DIR                                 one file that container runtimes import
-//	release push DIR REPOSITORY                                    the images to a registry, and the manifest that names them there
+//	release push DIR REPOSITORY                                    the images to a registry, and the manifest and the chart that name them there
 package main
 
 import (
@@ -40,6 +40,7 @@ func run(ctx context.Context, arguments []string) error {
 		flags.StringVar(&r.commit, "commit", "", "commit that it is built from")
 		flags.BoolVar(&r.changed, "changed", false, "the work tree differs from the commit")
 		flags.StringVar(&r.manifest, "manifest", "", "path of the manifest that installs a version")
+		flags.StringVar(&r.chart, "chart", "", "directory of the Helm chart")
 		flags.StringVar(&r.work, "work", "", "directory with ARCHITECTURE/PROGRAM and ARCHITECTURE/image.tar")
 		flags.StringVar(&r.out, "out", "", "directory of the release; it must not exist")
 		if err := flags.Parse(arguments[1:]); err != nil {

@@ -50,11 +50,13 @@ type predicate struct {
 // that is wanted.
 func (r release) writeProvenance(image string, built []build) error {
 	s := statement{Type: statementType, PredicateType: provenanceType, Subject: []resource{{Name: product, Digest: digestOf(image)}}}
-	sum, err := sumOf(filepath.Join(r.out, manifestFile))
-	if err != nil {
-		return err
+	for _, name := range []string{manifestFile, chartFile(r.version)} {
+		sum, err := sumOf(filepath.Join(r.out, name))
+		if err != nil {
+			return err
+		}
+		s.Subject = append(s.Subject, resource{Name: name, Digest: map[string]string{"sha256": sum}})
 	}
-	s.Subject = append(s.Subject, resource{Name: manifestFile, Digest: map[string]string{"sha256": sum}})
 	definition := &s.Predicate.BuildDefinition
 	definition.BuildType = buildType
 	definition.ExternalParameters = map[string]any{"version": r.version, "changedFromCommit": r.changed}

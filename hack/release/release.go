@@ -40,7 +40,7 @@ var images = regexp.MustCompile(`\b` + product + `:\d+\.\d+\.\d+\b`)
 type release struct {
 	version, commit string
 	changed         bool
-	manifest        string
+	manifest, chart string
 	work, out       string
 }
 
@@ -49,8 +49,8 @@ func (r release) assemble() error {
 	switch {
 	case !versions.MatchString(r.version):
 		return fmt.Errorf("VERSION %q must be like 0.1.0 or 0.1.0-rc.1, without a v", r.version)
-	case r.commit == "" || r.manifest == "" || r.work == "" || r.out == "":
-		return errors.New("assemble: --commit, --manifest, --work and --out are needed")
+	case r.commit == "" || r.manifest == "" || r.chart == "" || r.work == "" || r.out == "":
+		return errors.New("assemble: --commit, --manifest, --chart, --work and --out are needed")
 	}
 	if _, err := os.Stat(r.out); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("OUT %s exists already, or cannot be looked at (%v): name a directory that is not there yet", r.out, err)
@@ -95,6 +95,9 @@ func (r release) fill(built []build) error {
 	}
 	if err := os.WriteFile(filepath.Join(r.out, manifestFile), manifest, 0o644); err != nil {
 		return fmt.Errorf("manifest: %w", err)
+	}
+	if err := r.writeChart(digest); err != nil {
+		return fmt.Errorf("chart: %w", err)
 	}
 	for _, b := range built {
 		if err := r.writeSBOMs(b); err != nil {

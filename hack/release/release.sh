@@ -26,7 +26,7 @@ commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 changed=$([[ $commit != unknown && -z $(git status --porcelain) ]] && echo false || echo true)
 [[ $changed == false ]] || echo "release: the work tree differs from commit $commit; the provenance says so" >&2
 go -C hack/release run . assemble --version "$VERSION" --commit "$commit" --changed="$changed" \
-  --manifest "$PWD/dist/install.yaml" --work "$work" --out "$out"
+  --manifest "$PWD/dist/install.yaml" --chart "$PWD/charts/tidewaiter" --work "$work" --out "$out"
 echo "The release is in $out"
 echo "  Push it to a registry of yours: hack/release/push.sh $OUT REGISTRY/REPOSITORY"
 echo "  Or load it into a cluster of this machine: hack/release/load.sh $OUT"

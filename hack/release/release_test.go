@@ -44,7 +44,8 @@ func built(t *testing.T, architectures ...string) release {
 	program, err := os.ReadFile(self)
 	must(err)
 	r := release{
-		version: "1.2.3", commit: "abc", manifest: filepath.Join(dir, "install.yaml"), work: filepath.Join(dir, "work"), out: filepath.Join(dir, "out"),
+		version: "1.2.3", commit: "abc", manifest: filepath.Join(dir, "install.yaml"), chart: "../../charts/tidewaiter", work: filepath.Join(dir, "work"),
+		out: filepath.Join(dir, "out"),
 	}
 	must(os.WriteFile(r.manifest, []byte(committed), 0o600))
 	for _, a := range architectures {
@@ -94,6 +95,20 @@ func files(t *testing.T, dir string) map[string]string {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return all
+}
+
+// chartFiles are the files of a packed chart, by path below the chart's folder.
+func chartFiles(t *testing.T, name string) map[string]string {
+	t.Helper()
+	packed, err := readPacked(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for path, content := range packed {
+		all[path] = string(content)
 	}
 	return all
 }
@@ -150,6 +165,20 @@ func TestAssemble(t *testing.T) {
 			t.Errorf("the layer of %s is another one: %v", architecture, err)
 		}
 	}
+	chart := chartFiles(t, filepath.Join(first.out, "tidewaiter-1.2.3.tgz"))
+	for path, want := range map[string]string{
+		"Chart.yaml":  "\nversion: 1.2.3\nappVersion: \"1.2.3\"\n",
+		"values.yaml": "\n  digest: " + digest.String() + "\n",
+	} {
+		if !strings.Contains(chart[path], want) {
+			t.Errorf("%s of the chart does not say %q:\n%s", path, want, chart[path])
+		}
+	}
+	for path := range files(t, first.chart) {
+		if _, packed := chart[path]; !packed {
+			t.Errorf("the packed chart has no %s", path)
+		}
+	}
 	for path, want := range map[string]string{
 		"sbom/manager-linux-arm64.cdx.json": `"pkg:golang/github.com/google/go-containerregistry@`,
 		"sbom/image-linux-amd64.cdx.json":   `"pkg:deb/debian/git@1:2.39.5-0%2Bdeb12u2?arch=amd64"`,
@@ -170,6 +199,11 @@ func TestAssembleRefuses(t *testing.T) {
 		"a directory in use":    {func(r *release) { r.out = r.work }, "exists already"},
 		"no commit":             {func(r *release) { r.commit = "" }, "--commit"},
 		"a manifest without it": {func(r *release) { r.manifest = filepath.Join(r.work, "amd64", "image.tar.packages.json") }, "names no image"},
+		"a chart without an image": {func(r *release) {
+			r.chart = t.TempDir()
+			_ = os.WriteFile(filepath.Join(r.chart, "Chart.yaml"), []byte("version: 0.1.0\nappVersion: x\n"), 0o600)
+			_ = os.WriteFile(filepath.Join(r.chart, "values.yaml"), []byte("a: b\n"), 0o600)
+		}, "values.yaml"},
 		"the wrong architecture": {func(r *release) {
 			_ = os.Rename(filepath.Join(r.work, "amd64"), filepath.Join(r.work, "arm64"))
 		}, "is for amd64"},
@@ -209,6 +243,12 @@ func TestPush(t *testing.T) {
 	}
 	if want := repository + ":1.2.3@" + digest.String(); strings.Count(manifest, want) != 2 {
 		t.Errorf("the manifest does not name %s:\n%s", want, manifest)
+	}
+	values := chartFiles(t, filepath.Join(r.out, pushedDir, "tidewaiter-1.2.3.tgz"))["values.yaml"]
+	for _, want := range []string{"\n  repository: " + repository + "\n", "\n  digest: " + digest.String() + "\n"} {
+		if !strings.Contains(values, want) {
+			t.Errorf("the chart's values do not say %q:\n%s", want, values)
+		}
 	}
 	for _, asked := range []string{repository + ":1.2.3", repository + "@" + digest.String()} {
 		reference, err := name.ParseReference(asked)
