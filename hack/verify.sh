@@ -19,6 +19,7 @@ make --no-print-directory generate
 go mod tidy
 (cd hack/tools && go mod tidy)
 (cd hack/tools/golangci-lint && go mod tidy)
+(cd hack/tools/helm && go mod tidy)
 (cd hack/release && go mod tidy)
 (cd hack/tools/prometheus && go mod tidy)
 (cd test/sdk && go mod tidy)
