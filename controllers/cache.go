@@ -22,9 +22,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 )
 
-// CacheByObject bounds what the manager keeps in memory to what belongs to Features: no other pod, Job, volume or
-// ConfigMap of the cluster, and of other network policies only what they open. What reads one of these kinds from the
-// cache sees only that.
+// CacheByObject limits the manager's cache to the objects of Features: no other pod, Job, volume or ConfigMap of the cluster, and of other
+// network policies only the parts that open a network. Reads of these kinds from the cache see only these objects.
 func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, error) {
 	labelled, err := labels.NewRequirement(v1alpha1.LabelFeature, selection.Exists, nil)
 	if err != nil {

@@ -1,8 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package feature reconciles Features: it finds out how things stand, lets core/lifecycle decide, does what was
-// decided, and writes the status once.
+// Package feature reconciles Features: it observes the state, lets core/lifecycle decide, carries out the decision, and writes the status once.
 package feature
 
 import (

@@ -24,7 +24,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Outages tells once for all Features that a backend of models is out, and once that it answers again: as Events of the ConfigMap with the backends.
+// Outages reports an outage of a model backend once for all Features, and its end once, as Events of the ConfigMap with the backends.
 // All exported fields are required.
 type Outages struct {
 	// Client reads the gateways' Lease and writes Events; Live reads the ConfigMap.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command house prints figures of the code for people to look at: the largest packages, files, functions and types, functions that take what could be
-// their receiver, lines that are written twice, and what is exported for nobody. Nothing fails by a figure: it says where to look.
+// their receiver, duplicate lines, and exported names that nobody uses. No figure fails a build: it only says where to look.
 package main
 
 import (

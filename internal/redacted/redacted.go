@@ -70,9 +70,8 @@ func line(text string) string {
 	return plain.CutBytes(clean(&budget, text[:min(len(text), maxText+margin)]), maxText)
 }
 
-// Document returns a document with no secret in a text of it. The document itself stays as it is; parts in which nothing was found may be shared
-// with it. Fields with the tag `redact:"key"` are left alone. What cannot be searched
-// within the work that there is for all of its texts is withheld.
+// Document returns a document with no secret in a text of it. The document itself stays as it is; it may share parts without secrets.
+// It skips fields with the tag `redact:"key"`. It withholds a text that it cannot search within the work for all texts.
 func Document[T any](document T) T {
 	budget := int64(documentWork)
 	without, changed := value(&budget, reflect.ValueOf(&document).Elem())

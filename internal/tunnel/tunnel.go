@@ -19,11 +19,11 @@ const chunk = 16 << 10
 
 // Tunnel of two connections, which end with it.
 type Tunnel struct {
-	// Client asked for the tunnel, Upstream is where it leads.
+	// Client is the side that requested the tunnel, and Upstream the target.
 	Client, Upstream net.Conn
-	// From is what the client sends: Client itself, or a reader that begins with what was read ahead of it.
+	// From reads what the client sends: it is Client itself, or a reader that begins with bytes that were read before.
 	From io.Reader
-	// Idle ends a tunnel without a byte in either direction, Linger one that is closed in one direction.
+	// Idle ends a tunnel without a byte in either direction, Linger a tunnel that is closed in one direction.
 	Idle, Linger time.Duration
 	// Life ends a tunnel however busy it is; 0 never does.
 	Life time.Duration

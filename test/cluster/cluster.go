@@ -98,7 +98,7 @@ func (c *Cluster) DeleteProject(ctx context.Context, name string) error {
 	})
 }
 
-// Until asks done every 200 ms until it says true, fails, or ctx ends.
+// Until calls done every 200 ms until it returns true, fails, or ctx ends.
 func Until(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()

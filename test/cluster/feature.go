@@ -68,7 +68,7 @@ func (c *Cluster) Checkpoints(ctx context.Context, project, feature string) ([]v
 	return list.Items, err
 }
 
-// Reason of a Feature's condition, or "" where there is none.
+// Reason of a Feature's condition, or "" if there is none.
 func Reason(f *v1alpha1.Feature, condition string) string {
 	if c := meta.FindStatusCondition(f.Status.Conditions, condition); c != nil {
 		return c.Reason
@@ -76,7 +76,7 @@ func Reason(f *v1alpha1.Feature, condition string) string {
 	return ""
 }
 
-// Message of a Feature's condition, or "" where there is none.
+// Message of a Feature's condition, or "" if there is none.
 func Message(f *v1alpha1.Feature, condition string) string {
 	if c := meta.FindStatusCondition(f.Status.Conditions, condition); c != nil {
 		return c.Message

@@ -202,7 +202,7 @@ func (g *GitServer) Git(ctx context.Context, dir, repository string, args ...str
 	return out.String(), nil
 }
 
-// Branch returns the commit that a branch points to on the server, or "" where there is no such branch.
+// Branch returns the commit that a branch points to on the server, or "" if there is no such branch.
 func (g *GitServer) Branch(ctx context.Context, repository, branch string) (string, error) {
 	out, err := g.Git(ctx, g.dir, repository, "ls-remote", "REMOTE", "refs/heads/"+branch)
 	commit, _, _ := strings.Cut(out, "\t")

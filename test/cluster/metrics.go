@@ -68,8 +68,8 @@ func (c *Cluster) Scraper(ctx context.Context, namespace string) (token string, 
 	return token, err
 }
 
-// Metrics asks a pod of Tidewaiter for them, with a token if there is one. It trusts the bundle that scrapers find, and wants the certificate of a
-// Service.
+// Metrics reads the metrics of a pod of Tidewaiter, with a token if there is one. It trusts the bundle for scrapers, and wants the
+// certificate of a Service.
 func (c *Cluster) Metrics(ctx context.Context, pod, service, token string) (code int, body string, err error) {
 	var ca corev1.ConfigMap
 	if err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: bundle}, &ca); err != nil {

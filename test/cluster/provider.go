@@ -25,14 +25,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Names of the scripted provider and of what the gateway is configured with.
+// Names of the scripted provider and of its entry in the gateway's configuration.
 const (
 	ProviderService = "model-provider"
 	providerPort    = 8443
 	// BackendsConfigMap and KeysSecret configure the gateway.
 	BackendsConfigMap = "tidewaiter-backends"
 	KeysSecret        = "tidewaiter-model-keys"
-	// Model is the one that the provider has.
+	// Model is the provider's only model.
 	Model = "scripted-1"
 )
 
@@ -40,7 +40,7 @@ const (
 type Provider struct {
 	cluster   *Cluster
 	namespace string
-	// Backend is its name in the gateway's configuration; another in each run, so that one can tell when it is in use.
+	// Backend is its name in the gateway's configuration; different in each run, so that a test sees when it is in use.
 	Backend string
 	// Key that it takes; nobody but the gateway has it.
 	Key string

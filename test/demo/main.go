@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command demo shows Tidewaiter's main job on a real cluster: Features side by side, on a repository that is
-// served in the cluster. It exits 0 only if everything that it tells about really happened.
+// served in the cluster. It exits 0 only if everything that it prints really happened.
 package main
 
 import (

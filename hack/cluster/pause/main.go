@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pause is the first process of every pod's sandbox: it keeps the pod's namespaces, reaps what is left to it
-// where a pod shares one process namespace, and ends when told to.
+// Command pause is the first process of every pod's sandbox: it keeps the pod's namespaces, reaps orphaned processes if the pod shares one
+// process namespace, and ends on a signal.
 package main
 
 import (

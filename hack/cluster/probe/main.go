@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command probe is what `verify` runs in pods: one small question to the world around it for each command. It prints
-// what it found, and fails where the answer is no.
+// Command probe is what `verify` runs in pods: one small question to the world around it for each command. It prints what it found, and
+// fails if the answer is no.
 package main
 
 import (

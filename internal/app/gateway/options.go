@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gateway is the process through which the pods of Features reach the world: models, and the Git hosts that a policy
-// lists. What was said to models is in its ledger.
+// lists. Its ledger records the model calls.
 package gateway
 
 import (
@@ -23,9 +23,9 @@ type Options struct {
 	// ProxyAddress and MetricsAddress are listened on; "0" turns metrics off.
 	ProxyAddress   string
 	MetricsAddress string
-	// Ledger is the URL of the ledger; LedgerFile has it instead where it exists.
+	// Ledger is the URL of the ledger; the file LedgerFile, if it exists, has it instead.
 	Ledger, LedgerFile string
-	// LedgerSize is how much the ledger may store, in bytes; 0 is its volume, or no bound where it is on a server.
+	// LedgerSize is how much the ledger may store, in bytes; 0 means the size of its volume, or unlimited on a server.
 	LedgerSize int64
 	// LedgerAddress is where managers read it.
 	LedgerAddress string

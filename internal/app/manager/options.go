@@ -37,7 +37,7 @@ type Options struct {
 	LedgerToken string
 }
 
-// Flags binds the options to flags; defaults come from the environment where Kubernetes gives them (downward API).
+// Flags binds the options to flags; defaults come from the environment if Kubernetes sets them (downward API).
 func (o *Options) Flags(flags *pflag.FlagSet) {
 	o.Options.Flags(flags)
 	flags.StringVar(&o.Replica, "replica", os.Getenv("POD_NAME"), "name of this replica (default: environment POD_NAME)")

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process is what the processes of the system namespace have in common: flags, logs, and a controller-runtime
-// manager that brings caches, probes and an orderly end.
+// Package process has the common parts of the processes in the system namespace: flags, logs, and a controller-runtime manager with caches,
+// probes and a clean shutdown.
 package process
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Options are the options of every process.
 type Options struct {
-	// Namespace of the system: global policies, leases and the CA are there.
+	// Namespace of the system, with global policies, leases and the CA.
 	Namespace string
 	// HealthAddress is listened on.
 	HealthAddress string
@@ -28,7 +28,7 @@ type Options struct {
 	LogLevel  int
 }
 
-// Flags binds the options to flags; defaults come from the environment where Kubernetes gives them (downward API).
+// Flags binds the options to flags; defaults come from the environment if Kubernetes sets them (downward API).
 func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the system (default: environment POD_NAMESPACE)")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")

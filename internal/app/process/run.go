@@ -41,7 +41,7 @@ func Main(name string, options Flagged, args []string, out io.Writer, run func(*
 // Process is what differs between processes that run.
 type Process struct {
 	Logger logr.Logger
-	// QPS and Burst are what the API server may be asked for.
+	// QPS and Burst limit the requests to the API server.
 	QPS   float32
 	Burst int
 	// Manager's options; Run sets scheme, logger, client and what caches leave out.

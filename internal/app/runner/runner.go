@@ -24,9 +24,9 @@ const exitBroken = 70
 // exitTerminated is the exit code when the container was asked to end and no watchdog said how (128 + SIGTERM).
 const exitTerminated = 143
 
-// Options of a runner; the zero value of none is usable, see DefaultOptions.
+// Options of a runner; every field must be set, see DefaultOptions.
 type Options struct {
-	// Socket is where the watchdog listens.
+	// Socket is the path at which the watchdog listens.
 	Socket string
 	// Retry is the pause between two attempts to reach it.
 	Retry time.Duration
@@ -34,7 +34,7 @@ type Options struct {
 	OrphanLimit time.Duration
 	// TerminationLimit is how long the watchdog has to end the runner after the container received SIGTERM.
 	TerminationLimit time.Duration
-	// TerminationGrace is what the agent's processes get when the watchdog did not.
+	// TerminationGrace is the grace period of the agent's processes if the watchdog does not end the runner in time.
 	TerminationGrace time.Duration
 }
 

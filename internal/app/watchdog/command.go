@@ -82,7 +82,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// NewLog makes the log of a watchdog, without secrets: what it says is often an agent's choice.
+// NewLog makes the log of a watchdog, without secrets, because agents choose parts of its text.
 func NewLog(stderr io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(stderr, redacted.Logs(nil)))
 }
@@ -106,7 +106,7 @@ func read(args []string, command func(context.Context, []string, io.Writer, io.W
 	return 1
 }
 
-// Answer answers the one inquiry that the environment holds, and ends: what the pod of a Feature without an attempt does.
+// Answer answers the single inquiry in the environment, and ends. It is the command of the pod for a Feature without an attempt.
 func Answer(ctx context.Context, o Options) error {
 	var q protocol.Inquiry
 	if err := json.Unmarshal([]byte(os.Getenv(protocol.EnvInquiry)), &q); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 )
 
-// Seal does what needs no agent: it reports what earlier attempts could not, does what was requested meanwhile, and
-// delivers what they have promoted.
+// Seal does the work that needs no agent: it sends reports that earlier attempts could not send, carries out requests since then, and
+// delivers promoted work.
 func Seal(ctx context.Context, o Options) error {
 	a, err := begin(ctx, o)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worker is the agent of the runtime worker: a loop of a model, which it asks through the watchdog, and of the
-// watchdog's tools, which it calls over MCP. It touches no file itself.
+// Package worker is the agent of the runtime worker: a loop between a model, which it calls through the watchdog, and the watchdog's tools,
+// which it calls over MCP. It does not access files itself.
 package worker
 
 import (
@@ -48,7 +48,7 @@ type Options struct {
 	// Speech is how the backend is spoken to.
 	Speech worker.Speech
 	Bounds worker.Bounds
-	// Task is what is to be done.
+	// Task is the task in words.
 	Task string
 	// Call bounds one request to a model, and Tool one tool call.
 	Call, Tool time.Duration

@@ -34,7 +34,7 @@ const (
 	defaultPong = 10 * time.Second
 )
 
-// Client asks one backend.
+// Client sends requests to one backend.
 type Client struct {
 	backend models.Backend
 	access  access
@@ -138,7 +138,7 @@ func (c *Client) renew(used *http.Transport) {
 // Close closes idle connections. Answers in progress continue.
 func (c *Client) Close() { c.current().CloseIdleConnections() }
 
-// Accepts says whether a status can mean anything but that the provider does not accept who asks.
+// Accepts says whether the provider accepts the credentials, as far as the status shows: false only for a status that means that it does not.
 func (c *Client) Accepts(status int, key string) bool {
 	if status == http.StatusForbidden { // AWS and Google say so of a credential, and of a model that the account has no access to
 		return c.access == nil && key != ""

@@ -1,8 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callers is what the servers of the gateway have in common: who asks, and how much of the gateway one Feature may
-// have at once.
+// Package callers has the common parts of the gateway's servers: authentication of callers, and limits of what one Feature may use at once.
 package callers
 
 import (
@@ -10,7 +9,7 @@ import (
 	"errors"
 )
 
-// Errors of an implementation that tells callers by their tokens. Unexpected ones count as ErrUnavailable.
+// Errors of an implementation that finds callers by their tokens. Unexpected errors count as ErrUnavailable.
 var (
 	// ErrUnauthenticated: the token is not that of a pod that may use the gateway.
 	ErrUnauthenticated = errors.New("not authenticated")
@@ -26,8 +25,7 @@ func WithSource(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, source{}, address)
 }
 
-// Source is the address and port that a request came from, so that what one address may ask can be bounded; empty if it
-// is not known.
+// Source is the address and port from which a request came, for limits by address; empty if it is unknown.
 func Source(ctx context.Context) string {
 	address, _ := ctx.Value(source{}).(string)
 	return address

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Slots count what is open, in all and by Feature.
+// Slots limit how many calls or tunnels are open, in all and by Feature.
 type Slots struct {
 	total, perFeature int
 
@@ -25,7 +25,7 @@ func NewSlots(total, perFeature int) *Slots {
 	return &Slots{total: total, perFeature: perFeature, open: map[string]int{}}
 }
 
-// Take counts one more of a Feature. The returned function gives it back. The error is ErrShare or ErrFull.
+// Take takes a slot for a Feature. The returned function releases it. The error is ErrShare or ErrFull.
 func (s *Slots) Take(feature string) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package egress is an HTTP CONNECT proxy that lets authenticated callers reach the hosts that their policy lists, and
-// nothing else. The user of the credentials says which list: a watchdog asks for its Git, and for its agent.
+// nothing else. The user of the credentials says which list: a watchdog uses one for Git and one for its agent.
 // internal/core/egress decides; this package resolves, dials and copies.
 package egressproxy
 
@@ -42,9 +42,9 @@ const (
 type Caller struct {
 	// Feature as namespace/name.
 	Feature string
-	// Hosts of the list that it has asked for.
+	// Hosts of the list that the caller has named.
 	Hosts []policy.Host
-	// BesideGateway lets an agent reach providers of models, and Backends are the hosts that the gateway asks models at.
+	// BesideGateway lets an agent reach providers of models directly, and Backends are the hosts of the gateway's backends.
 	BesideGateway bool
 	Backends      []string
 }
@@ -81,11 +81,11 @@ type Limits struct {
 	// its watchdog's tunnels for Git.
 	Total, PerFeature int
 	// Dial bounds resolving and connecting, Hello the wait for each message at the beginning of TLS, Idle a tunnel without a
-	// byte in either direction, Linger one that is closed in one direction.
+	// byte in either direction, Linger a tunnel that is closed in one direction.
 	Dial, Hello, Idle, Linger time.Duration
 	// GitIdle is Idle for Git, 0 for the same: the watchdog bounds the silence of a Git server by its policy, and no policy allows more than this.
 	GitIdle time.Duration
-	// AgentLife bounds an agent's tunnel, however busy it is: what a policy has taken back does not stay open.
+	// AgentLife bounds an agent's tunnel, however busy it is: a tunnel that a policy no longer allows does not stay open.
 	AgentLife time.Duration
 }
 
@@ -106,7 +106,7 @@ type Options struct {
 	Logger  *slog.Logger
 	Limits  Limits
 	Observe func(Outcome)
-	// Others answers what is not CONNECT; nil refuses it.
+	// Others answers requests other than CONNECT; nil refuses them.
 	Others http.Handler
 }
 

@@ -38,9 +38,9 @@ type Checkpoints struct{ ledger *Ledger }
 // Checkpoints of the ledger.
 func (l *Ledger) Checkpoints() Checkpoints { return Checkpoints{l} }
 
-// Record what a checkpoint has changed. It survives a crash of the machine when this returns. What is there already
-// stays as it is; fresh says that it was not. Missing is why less than all of it was stored. Secrets are taken out by who made
-// the changes: their pod pays for that.
+// Record what a checkpoint has changed. When Record returns, they survive a crash of the machine. It leaves existing changes as they are;
+// fresh says that there were none. missing is why it stored less than all of them. The caller, the watchdog, has removed secrets, so that
+// its pod pays for that.
 func (k Checkpoints) Record(ctx context.Context, o Owner, c protocol.Changes) (fresh bool, missing string, err error) {
 	const what = "record the changes of a checkpoint"
 	if o.FeatureUID == "" || c.Checkpoint < 1 {
@@ -123,7 +123,8 @@ func insertChanges(ctx context.Context, tx *transaction, o Owner, c protocol.Cha
 	return true, missing, err
 }
 
-// Changes returns what a checkpoint has changed, or what the newest has, where none is named; or wraps ErrNotFound.
+// Changes returns what a checkpoint has changed; without a checkpoint, it returns the newest one's changes. The error wraps ErrNotFound if
+// there are none.
 func (k Checkpoints) Changes(ctx context.Context, featureUID string, checkpoint int64) (protocol.Changes, error) {
 	var c protocol.Changes
 	err := k.ledger.read(ctx, "read the changes of a checkpoint", func(db *sql.DB) error {

@@ -17,8 +17,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrUnavailable is wrapped when the database cannot be used now: it is away, busy or full. Nothing was decided; the same call
-// may be made again.
+// ErrUnavailable is wrapped when the database cannot be used now: it is unreachable, busy or full. Nothing was decided; the caller may repeat the call.
 var ErrUnavailable = errors.New("the ledger's database cannot be used at the moment; try again")
 
 // ErrInUse is wrapped, with ErrUnavailable, when another process has opened a database that only one process can open.

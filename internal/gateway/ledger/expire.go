@@ -51,7 +51,7 @@ func (l *Ledger) Owners(ctx context.Context, after string) ([]Owner, error) {
 	return owners, err
 }
 
-// Keep changes how long the records of a Feature are kept, where there are any.
+// Keep changes how long the ledger keeps the records of a Feature, if there are any.
 func (l *Ledger) Keep(ctx context.Context, featureUID string, keep time.Duration) error {
 	return l.write(ctx, "change how long records are kept", quick, func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, updateKeep, word(featureUID, maxWord), int64(keep))

@@ -35,13 +35,13 @@ type Options struct {
 	URL string
 	Log *slog.Logger
 	Now func() time.Time
-	// Size is how much may be stored, in bytes. Without it, SQLite has its volume and PostgreSQL no bound.
+	// Size is how much the ledger may store, in bytes. Without it, the volume limits SQLite, and nothing limits PostgreSQL.
 	Size int64
 	// Dropped gets what the ledger dropped to make room.
 	Dropped func(Dropped)
 }
 
-// Ledger is the record. Make it with Open. Its methods may be called from any goroutine, and each may be called again when it
+// Ledger is the record. Make it with Open. Its methods are safe for concurrent use, and each may be called again when it
 // has failed.
 type Ledger struct {
 	log    *slog.Logger
@@ -98,7 +98,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// Close ends what is being settled and closes the database.
+// Close waits for the settling in progress and closes the database.
 func (l *Ledger) Close() error {
 	l.closed.Do(func() { close(l.closing) })
 	<-l.stopped

@@ -24,8 +24,8 @@ type PinKey struct {
 	Task       string
 }
 
-// Pin says what applies to a task: what is given, if the task has nothing yet, or else what it was given first, by whatever
-// replica. The text of templates is stored once for all tasks that have the same.
+// Pin returns what applies to a task: the given terms if the task has none yet, or else the terms that any replica pinned first. The ledger
+// stores the text of templates once for all tasks with the same text.
 func (l *Ledger) Pin(ctx context.Context, key PinKey, terms []byte, templates string) (pinnedTerms []byte, pinnedTemplates string, err error) {
 	const what = "pin what applies to a task"
 	if len(terms) > maxTerms || len(templates) > maxTemplates {

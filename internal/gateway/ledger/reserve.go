@@ -42,8 +42,8 @@ type claim struct {
 	budgets []core.Budget
 }
 
-// Reserve lets a call be made if it keeps to all the budgets, across replicas, or gives a *core.OverBudgetError. The call then
-// ends with Settle. What a call has reserved before under the same ID is replaced.
+// Reserve allows a call if it keeps to all budgets, across replicas, and otherwise returns a *core.OverBudgetError. Settle ends the call. A
+// new reservation with the same ID replaces the old one.
 func (l *Ledger) Reserve(ctx context.Context, r core.Reservation, budgets []core.Budget) error {
 	const what = "reserve a call"
 	if r.ID == "" || len(r.ID) > maxID || r.FeatureUID == "" {
@@ -62,7 +62,7 @@ func (l *Ledger) Reserve(ctx context.Context, r core.Reservation, budgets []core
 	return l.explain(ctx, what, l.reservations.reserve(ctx, claim{Reservation: r, budgets: budgets}))
 }
 
-// Taken says what is used of a budget in its current period, and what is reserved for calls that have not ended.
+// Taken returns the used part of a budget in its current period, and the part that calls in progress have reserved.
 func (l *Ledger) Taken(ctx context.Context, b core.Budget) (used, reserved core.Amount, err error) {
 	b.Key = word(b.Key, maxWord)
 	used, reserved, err = l.reservations.taken(ctx, b)

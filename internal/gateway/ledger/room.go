@@ -29,7 +29,7 @@ const (
 	dropped = "[dropped: the ledger was nearly full, and no other Feature had more of it]"
 )
 
-// Dropped is what a Feature has lost, to make room for the calls of all.
+// Dropped has the records of a Feature that the ledger dropped to make room for calls.
 type Dropped struct {
 	Owner
 

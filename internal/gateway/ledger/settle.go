@@ -46,9 +46,9 @@ type settlement struct {
 	done    chan error
 }
 
-// Settle records a call that has ended and gives back what was reserved for it. When it returns nil, both survive a crash of
-// the machine. A call that is there already is left as it is. Calls that end at the same time share a transaction. One that has failed and
-// cost nothing shares its row with others: then its ID is not kept, and one that is given twice may count twice.
+// Settle records an ended call and releases its reservation. When it returns nil, both survive a crash of the machine. It leaves an
+// existing record as it is. Calls that end at the same time share a transaction. A call that failed and cost nothing shares its row with
+// others: the ledger then does not keep its ID, and a repeated call of Settle may count twice.
 func (l *Ledger) Settle(ctx context.Context, reservationID string, i core.Interaction) error {
 	const what = "record a call"
 	if i.ID == "" || len(i.ID) > maxID || i.FeatureUID == "" {

@@ -21,15 +21,15 @@ const (
 	callWithin = time.Hour
 )
 
-// Steering is the part of a ledger that has what was done about agents in trouble.
+// Steering is the part of a ledger with the steps of steering.
 type Steering struct{ ledger *Ledger }
 
 // Steering of the ledger.
 func (l *Ledger) Steering() Steering { return Steering{l} }
 
-// Record one step. It survives a crash of the machine when this returns. What is there already stays as it is; fresh says that it was not.
-// Missing is why less than all of it was stored: what surgery took out and put in has no more room than diffs have. Secrets are taken out by
-// who made the record.
+// Record one step. When Record returns, it survives a crash of the machine. Record leaves an existing step as it is; fresh says that there
+// was none. missing is why it stored less than all of it: texts that surgery removed and inserted have the same room as diffs. The caller,
+// the watchdog, has removed secrets.
 func (k Steering) Record(ctx context.Context, o Owner, s protocol.SteeringStep) (fresh bool, missing string, err error) {
 	const what = "record a step of steering"
 	if o.FeatureUID == "" || s.Sequence < 1 {

@@ -25,7 +25,7 @@ import (
 type Caller struct {
 	// Feature as namespace/name, and its UID.
 	Feature, UID string
-	// Attempt and Task that the agent works on; Task is empty if it works on none.
+	// Attempt and Task of the agent; Task is empty if it has none.
 	Attempt int64
 	Task    string
 	// Models of the Feature's policy, by role.
@@ -54,7 +54,7 @@ type Caller struct {
 	Keep time.Duration
 	// Unrecorded lets calls through that the ledger cannot record. They keep to no budget.
 	Unrecorded bool
-	// ToolResults says what is recorded of the results of tools.
+	// ToolResults says what the ledger keeps of tool results.
 	ToolResults policy.ToolResults
 	// Silence is how long a backend may say nothing before a call ends.
 	Silence time.Duration

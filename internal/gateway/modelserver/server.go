@@ -58,38 +58,37 @@ const (
 	reasonStalled         = failures.CallerStalls
 )
 
-// Ledger keeps what was said. *ledger.Ledger of internal/gateway/ledger is one.
+// Ledger records model calls. *ledger.Ledger of internal/gateway/ledger is one.
 type Ledger interface {
 	// Settle records a call that has ended, once for its ID. What it has recorded outlives a crash.
 	Settle(ctx context.Context, reservation string, i ledger.Interaction) error
-	// Reserve says that a call is about to be made, and fails where it may not be: over a budget (*ledger.OverBudgetError), or
-	// without a record.
+	// Reserve announces a call. It fails if the call is over a budget (*ledger.OverBudgetError), or cannot be recorded.
 	Reserve(ctx context.Context, r ledger.Reservation, budgets []ledger.Budget) error
 	// Fold records a call that did not reach a backend for an answer: a refused call, or one that only counts tokens. Such calls of a Feature
 	// within one minute and for one reason share a record.
 	Fold(ctx context.Context, i ledger.Interaction)
-	// Usage is what the calls of a scope have used; key is as in ledger.Budget.
+	// Usage returns what the calls of a scope have used; key is as in ledger.Budget.
 	Usage(ctx context.Context, scope ledger.Scope, key string) (ledger.Usage, error)
-	// Taken is what is used of a budget, and what is reserved for calls that have not ended.
+	// Taken returns the used part of a budget, and the part that calls in progress have reserved.
 	Taken(ctx context.Context, b ledger.Budget) (used, reserved ledger.Amount, err error)
 }
 
 // Outcome is the result of one request, for Options.Observe.
 type Outcome struct {
 	Feature, Dialect, Backend, Model string
-	// Role that asked.
+	// Role of the call.
 	Role string
 	// Tokens of all tries and their Cost in millionths of the currency. Estimated is how many tries the provider has not counted in full.
 	Tokens    ledger.Tokens
 	Cost      int64
 	Estimated int
-	// Reason in one word; Answered where the backend has answered, whatever it said.
+	// Reason in one word; Answered if the backend has answered, whatever the answer is.
 	Reason string
 	// Status of the answer.
 	Status int
 	// Tries is the number of requests to the backend.
 	Tries int
-	// Checked says what came of checking the answer, and Rejected how many answers broke a rule.
+	// Checked is the result of checking the answer, and Rejected the number of answers that broke a rule.
 	Checked  Checked
 	Rejected int
 	// Sent and Received are the bytes of the request's body and the answer's.
@@ -98,10 +97,10 @@ type Outcome struct {
 	FirstByte, Duration time.Duration
 }
 
-// Checked says what came of checking an answer.
+// Checked is the result of checking an answer.
 type Checked string
 
-// What comes of checking an answer; Unchecked is said of one that no rule is for.
+// Results of checking an answer; Unchecked if no rule applies to it.
 const (
 	Unchecked       Checked = ""
 	CheckedAccepted Checked = "Accepted"
@@ -167,7 +166,7 @@ func New(o Options) *Server {
 	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), rates: callers.NewRates(), memory: newMemory(o.Limits.Memory), desks: newDesks()}
 }
 
-// Reached says how the calls to some backends fare that are made with the platform's key. Backends that nobody asked are left out.
+// Reached returns the state of the connections to the given backends with the platform's key. It omits backends without a call.
 func (s *Server) Reached(backends []models.Backend) []models.Reach { return s.doors.reach(backends) }
 
 // Drain waits until no call is in progress, and each is recorded.

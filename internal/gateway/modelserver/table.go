@@ -59,7 +59,7 @@ func NewTable(config models.Config, keys map[string]string, o backends.Options) 
 	return t, errors.Join(errs...)
 }
 
-// Ready says of each backend whether the gateway's Secret has what it needs.
+// Ready says for each backend whether the gateway's Secret has its keys.
 func (t *Table) Ready() map[string]bool {
 	ready := make(map[string]bool, len(t.config.Backends))
 	for _, b := range t.config.Backends {

@@ -27,8 +27,8 @@ type Writer struct {
 // maxMessage bounds a message in bytes: the API takes 32 KiB, people read less, and a status that is refused says nothing.
 const maxMessage = 2000
 
-// Set adds or changes a condition. The time of its last transition only moves with its status. A message that is too
-// long is cut: it names what people and policies wrote.
+// Set adds or changes a condition. The time of its last transition only moves with its status. Set cuts a long message, because it may
+// quote users and policies.
 func (w Writer) Set(name string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(w.List, metav1.Condition{
 		Type: name, Status: status, Reason: reason, Message: plain.CutBytes(message, maxMessage),
@@ -36,8 +36,8 @@ func (w Writer) Set(name string, status metav1.ConditionStatus, reason, message 
 	})
 }
 
-// Summarize derives the root condition: it says what the first part says that is not True, in the order given, so that
-// the message cannot flap; with none, it is True and says what the last part says.
+// Summarize derives the root condition: it copies the first part that is not True, in the given sequence, so that the message cannot flap;
+// if all are True, it is True and copies the last part.
 func (w Writer) Summarize(root string, parts ...string) {
 	var last *metav1.Condition
 	for _, name := range parts {

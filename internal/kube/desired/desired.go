@@ -20,7 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
-// Options are what the manager knows and the Feature does not say.
+// Options are values that the manager has and the Feature does not.
 type Options struct {
 	// SystemNamespace that manager and gateway run in.
 	SystemNamespace string
@@ -28,7 +28,7 @@ type Options struct {
 	Image string
 	// UserNamespaces gives the pod a user namespace of its own (hostUsers: false).
 	UserNamespaces bool
-	// Pod is what the policy in effect says of the Feature's pods, what the Feature itself says included.
+	// Pod has the values of the policy in effect for the Feature's pods, including the Feature's own.
 	Pod policy.Pod
 	// Intake and Gateway are the addresses that the pod may talk to; it has no DNS.
 	Intake, Gateway netip.Addr
@@ -69,7 +69,7 @@ func sizeOf(f *v1alpha1.Feature, volume string) resource.Quantity {
 	return s
 }
 
-// Claims are the volumes of a Feature; none when they are to live and die with its pod.
+// Claims are the volumes of a Feature; none if they live as long as its pod.
 func Claims(f *v1alpha1.Feature) []*corev1ac.PersistentVolumeClaimApplyConfiguration {
 	if features.Ephemeral(f) {
 		return nil

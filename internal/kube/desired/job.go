@@ -27,8 +27,8 @@ const (
 	nowhere = "127.0.0.1"
 )
 
-// Job is the Job of one attempt: one pod, never replaced, never retried by the Job controller. Whether another attempt
-// follows is decided from what was reported, not from exit codes.
+// Job is the Job of one attempt: one pod, never replaced, never retried by the Job controller. Reports, not exit codes, decide whether
+// another attempt follows.
 func Job(f *v1alpha1.Feature, start lifecycle.Start, o Options) *batchv1ac.JobApplyConfiguration {
 	labels := jobLabels(f, start)
 	return batchv1ac.Job(naming.Job(f.Name, start.Attempt), f.Namespace).

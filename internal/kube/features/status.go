@@ -158,8 +158,8 @@ func apiConditions(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time
 	return list
 }
 
-// Settled is a status as it was, with what of a newer one need not be written by itself: that the wait for the pod is over, which the pod itself says
-// as long as it is there. It goes with what is written next.
+// Settled is the old status with the parts of a newer one that need no write of their own: the end of the wait for the pod, which the pod
+// itself shows as long as it exists. The next write includes it.
 func Settled(was, now v1alpha1.FeatureStatus) v1alpha1.FeatureStatus {
 	if was.Job == nil || now.Job == nil || was.Job.WaitStartTime == nil || now.Job.WaitStartTime != nil || was.Phase != now.Phase {
 		return was

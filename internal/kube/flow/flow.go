@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flow runs the steps of a reconcile, lets the status be written once, and sends events after that. A step that does not succeed says
-// what kind of ending that is (Ending), and flow turns it into what the work queue understands.
+// Package flow runs the steps of a reconcile, lets the status be written once, and sends events after that. A step that does not succeed
+// returns its kind of ending (Ending), and flow turns it into a result for the work queue.
 package flow
 
 import (
@@ -35,7 +35,7 @@ func Run[S any](ctx context.Context, scope S, steps ...Step[S]) error {
 type Close struct {
 	// Write writes the status; nil when it is as it should be, or cannot be known.
 	Write func(context.Context) error
-	// Tell sends events; it is called only when the status is written, or need not be.
+	// Tell sends events; Run calls it only after the status is written, or if it need not be written.
 	Tell func()
 	// Recheck is when to reconcile again without an event; 0 is never.
 	Recheck time.Duration

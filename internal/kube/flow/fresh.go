@@ -21,8 +21,8 @@ const (
 	longestPause = 10 * time.Second
 )
 
-// Fresh knows what was last written of each object, so that a reconcile does not start from a cache that has not seen
-// it yet and write against its own write. It spares conflicts; correctness does not rest on it.
+// Fresh knows the last written version of each object, so that a reconcile does not start from a cache without that write, and conflict
+// with it. It only avoids conflicts; correctness does not depend on it.
 type Fresh struct {
 	mu   sync.Mutex
 	last map[types.UID]expected
@@ -44,7 +44,7 @@ func (f *Fresh) Wrote(uid types.UID, version string) {
 	f.last[uid] = expected{version: version}
 }
 
-// Check ends quietly while o is older than what was last written of it, and forgets the version once it was seen.
+// Check ends the reconcile quietly while o is older than its last written version, and forgets that version once the cache has it.
 func (f *Fresh) Check(o client.Object) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *Fresh) Check(o client.Object) error {
 	return nil
 }
 
-// Forget drops what is known of an object that will not be seen again.
+// Forget drops the version of an object that will not appear again.
 func (f *Fresh) Forget(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -64,8 +64,8 @@ func EffectiveAt(ctx context.Context, reader client.Reader, f *v1alpha1.Feature,
 	return effective, asOf, nil
 }
 
-// Place is what policies may select the Features of a namespace by. The namespace is read, and its version given, where
-// one of the policies selects by its labels.
+// Place returns the facts by which policies may select the Features of a namespace. It reads the namespace, and returns its version, if one
+// of the policies selects by its labels.
 func Place(ctx context.Context, reader client.Reader, namespace, systemNamespace string, policies ...v1alpha1.SupervisorPolicy) (at supervisorpolicy.Place, version string, err error) {
 	at.SystemNamespace = systemNamespace
 	if !slices.ContainsFunc(policies, func(p v1alpha1.SupervisorPolicy) bool { return p.Spec.NamespaceSelector != nil }) {

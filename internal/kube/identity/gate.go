@@ -26,7 +26,7 @@ const (
 	maxIssuers = 8
 )
 
-// ErrBusy tells a caller to come again: too many tokens like its own are being looked into.
+// ErrBusy tells a caller to try again: too many tokens like its own are being checked.
 var ErrBusy = errors.New("too many tokens are being reviewed")
 
 // gate lets tokens to the API server. Tokens that were proved before have slots of their own. Of the others, no address,

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity tells which Feature a pod's token speaks for. Labels and owner references prove nothing, because anyone with permission
+// Package identity finds the Feature of a pod's token. Labels and owner references prove nothing, because anyone with permission
 // to create pods can write them and mint tokens for our audience; what counts is that the token is bound to the one pod that the feature
 // controller has pinned in the Feature's status.
 package identity

@@ -46,7 +46,7 @@ const (
 var (
 	// ErrBusy: another inquiry about the same Feature is open.
 	ErrBusy = errors.New("the answer to another inquiry about this Feature is under way: try again in a moment")
-	// ErrNothing: there is nothing to ask about yet.
+	// ErrNothing: there is no record yet.
 	ErrNothing = errors.New("this Feature has not started: there is nothing to show yet")
 	// ErrGone: the volume that holds the record is gone.
 	ErrGone = errors.New("the trusted volume of this Feature is gone, and its record with it")

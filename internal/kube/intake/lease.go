@@ -33,8 +33,8 @@ const (
 	leaseRelease = 5 * time.Second
 )
 
-// Lease says that this replica lives: a Feature whose status.run names the replica is connected as long as it does.
-// Without it nobody could tell an open poll from one that ended together with its replica.
+// Lease says that this replica is running: a Feature whose status.run names the replica is connected as long as it is. Without it nobody
+// could distinguish an open poll from one that ended with its replica.
 type Lease struct {
 	// Live reads and writes without a cache.
 	Live      client.Client

@@ -45,7 +45,7 @@ var (
 	errDraining = errors.New("this replica is about to end, another one takes over")
 )
 
-// Authenticator tells who holds a token; *identity.Authenticator is one.
+// Authenticator finds the holder of a token; *identity.Authenticator is one.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (identity.Caller, error)
 	// Bound returns the pod that a token is bound to, whichever that is.

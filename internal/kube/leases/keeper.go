@@ -45,7 +45,7 @@ type Keeper struct {
 	sightings locks.Sightings
 }
 
-// Survey is what was seen of a Feature's locks at one time.
+// Survey is the observed state of a Feature's locks at one time.
 type Survey struct {
 	// Wanted are the locks of the Feature's plan, sorted by contract.
 	Wanted []locks.Wanted
@@ -136,7 +136,7 @@ func (k *Keeper) lineUp(ctx context.Context, f *v1alpha1.Feature, s *Survey) err
 	return nil
 }
 
-// Take takes all locks that a Feature wants, or none where one of them is with another. What it returns says which.
+// Take takes all locks that a Feature wants, or none if another Feature holds one of them. The result says which.
 func (k *Keeper) Take(ctx context.Context, f *v1alpha1.Feature, now time.Time) (Survey, error) {
 	s, err := k.Look(ctx, k.Live, f, now)
 	if err != nil {

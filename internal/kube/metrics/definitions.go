@@ -36,13 +36,13 @@ type Definition struct {
 	Name   string
 	Kind   Kind
 	Labels []Label
-	// Help says what is counted, and in which unit.
+	// Help says what the metric counts, and in which unit.
 	Help string
 	// Buckets of a histogram, upper bounds.
 	Buckets []float64
 }
 
-// Full is from where on an alert tells of a volume or of memory: the part that is used.
+// Full is the used share of a volume or of memory from which on an alert fires.
 const Full = 0.8
 
 var (

@@ -19,7 +19,7 @@ const countWithin = 5 * time.Second
 
 // Features counts Features at each scrape. It is a prometheus.Collector.
 type Features struct {
-	// Reader of a cache: what it gives is not changed and not copied.
+	// Reader of a cache: callers must not change its results, which are not copies.
 	Reader client.Reader
 }
 

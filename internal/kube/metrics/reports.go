@@ -23,7 +23,7 @@ const slowInARow = 3
 // other stands for every value of a label that is not one of ours: what a pod reports must not make series without end.
 const other = "other"
 
-// Reports counts what watchdogs report. Its methods may be called from any goroutine.
+// Reports counts what watchdogs report. Its methods are safe for concurrent use.
 type Reports struct {
 	checkpoints, failures, rollbacks, violations, holds, files, judged, attempts, refused *prometheus.CounterVec
 	checkpointSeconds, phaseSeconds, freezeSeconds                                        *prometheus.HistogramVec

@@ -25,7 +25,7 @@ func Read(text string) (models.Config, error) {
 	return config.WithWindows(), config.Validate()
 }
 
-// InForce is what the gateways say on their Lease. What cannot be read is left out, as that of a gateway that says nothing.
+// InForce returns the gateways' statements on their Lease. It omits a statement that it cannot read, as if the gateway had made none.
 func InForce(lease *coordinationv1.Lease) models.Fleet {
 	fleet := models.Fleet{}
 	for name, text := range lease.Annotations {

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package networkpolicy reads NetworkPolicies as values of the core, and keeps of them what it decides on.
+// Package networkpolicy reads NetworkPolicies as values of the core, and keeps the parts on which core decides.
 package networkpolicy
 
 import (

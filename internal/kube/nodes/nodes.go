@@ -75,7 +75,7 @@ func allMap(list []corev1.Node, where place, handler string) bool {
 	return true
 }
 
-// Stripped keeps of a node what is read here.
+// Stripped keeps the parts of a node that this package reads.
 func Stripped(n *corev1.Node) *corev1.Node {
 	return &corev1.Node{
 		TypeMeta:   n.TypeMeta,

@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
-// DeliveredTo is the repository that a Feature has delivered a change to; empty if it has delivered none.
+// DeliveredTo is the repository to which a Feature has delivered a change; empty if it has delivered none.
 func DeliveredTo(f *v1alpha1.Feature) string {
 	if f.Status.Phase != v1alpha1.PhaseDelivered || f.Status.CompletionTime == nil || f.Status.Run == nil || f.Status.Run.Final == nil || f.Status.Run.Final.PathCount == 0 {
 		return ""

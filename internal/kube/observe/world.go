@@ -28,9 +28,8 @@ import (
 // volumeBindingMode WaitForFirstConsumer it does not begin before there is a pod.
 const volumePatience = 20 * time.Second
 
-// Jobs are the Jobs with a Feature's label, oldest attempt first. Admission lets nobody but the manager make one: what the
-// Feature does not control, or no more, is a stray. Jobs that only answer an inquiry are left out: they write nothing, and
-// end by themselves.
+// Jobs are the Jobs with a Feature's label, oldest attempt first. Admission lets only the manager make one: a Job that the Feature does not
+// control, or no longer controls, is a stray. The list omits Jobs that only answer an inquiry: they write nothing, and end by themselves.
 func Jobs(f *v1alpha1.Feature, jobs []batchv1.Job) []lifecycle.Job {
 	var seen []lifecycle.Job
 	for i := range jobs {
@@ -233,9 +232,10 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 	return c
 }
 
-// Turns sorts Features that wait for an agent of any project to end. In a project they are sorted by Before. Between projects the age counts, and that of
-// a Feature is the age of the youngest one of its project that comes no later: no project comes earlier by the priorities that it gives to its own. What
-// is urgent does not take the turn of an older one, which would keep it for the next one that is urgent.
+// Turns sorts Features that wait for an agent of any project to end. Within a project it sorts by Before. Between projects it sorts by age,
+// and the age of a Feature is that of the youngest Feature of its project that comes no later: priorities within a project do not move the
+// project ahead of others. An urgent Feature does not inherit the turn of an older one, because the older one would then keep its turn for
+// the next urgent one.
 func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 	type turn struct {
 		feature *v1alpha1.Feature
@@ -272,7 +272,7 @@ func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 	return sorted
 }
 
-// AgentWorks reports whether the status of a Feature tells of an agent that has not ended.
+// AgentWorks reports whether the status of a Feature shows an agent that has not ended.
 func AgentWorks(f *v1alpha1.Feature) bool {
 	j := f.Status.Job
 	return j != nil && j.EndTime == nil && j.Run == v1alpha1.RunAgent

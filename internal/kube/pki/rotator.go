@@ -121,7 +121,7 @@ func every(ctx context.Context, c clock.Clock, work func() time.Duration) error 
 	}
 }
 
-// Sync makes and renews what is due and takes over what other replicas have renewed.
+// Sync makes and renews certificates that are due, and takes over the ones that other replicas have renewed.
 func (r *Rotator) Sync(ctx context.Context) error {
 	state, err := r.authority(ctx)
 	if err != nil {

@@ -27,8 +27,8 @@ func validateAcknowledged(a protocol.Acknowledgment) error {
 	return nil
 }
 
-// Acknowledge returns what a Checkpoint keeps after a report of what the agent has acknowledged, and whether it is more than before. The first word
-// about a rule stays. It does not change what it is given.
+// Acknowledge returns the acknowledgments of a Checkpoint after a report of another one, and whether there is a new one. The first
+// acknowledgment of a rule stays. It does not change its arguments.
 func Acknowledge(kept []v1alpha1.Acknowledgment, r protocol.Report) (next []v1alpha1.Acknowledgment, more bool) {
 	a := v1alpha1.Acknowledgment{Rule: Clean(r.Acknowledged.Rule, maxRule), Turn: r.Acknowledged.Turn, Time: *apiTime(r.Time), Text: Clean(r.Acknowledged.Text, maxEvidence)}
 	if len(kept) >= protocol.MaxAcknowledgments || slices.ContainsFunc(kept, func(k v1alpha1.Acknowledgment) bool { return k.Rule == a.Rule }) {

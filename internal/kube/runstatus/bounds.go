@@ -21,8 +21,8 @@ const (
 	shortMessage, shortestMessage = 256, 64
 )
 
-// Bound cuts a run to what the API server takes, whatever it was made of: a run that is refused is never written, and
-// no report after it. It changes nothing that it is given.
+// Bound cuts a run to what the API server accepts, whatever its source: intake could never write a refused run, nor any report after it. It
+// does not change its argument.
 func Bound(run v1alpha1.RunStatus) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
 	next.Replica, next.LastValidCheckpoint = plain.CutRunes(next.Replica, maxObject), plain.CutRunes(next.LastValidCheckpoint, maxObject)

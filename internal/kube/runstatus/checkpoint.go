@@ -217,7 +217,7 @@ func summaryMessage(c protocol.CheckpointReport) string {
 	return Clean(message, maxMessage)
 }
 
-// FailureMessage says what an Event tells of a checkpoint that failed.
+// FailureMessage is the message of an Event about a failed checkpoint.
 func FailureMessage(f protocol.CheckpointFailure) string {
 	return Clean(fmt.Sprintf("A checkpoint (trigger %s) failed with %s: %s. The agent's work is still in the workspace, and the next checkpoint captures it.",
 		cmp.Or(f.Trigger, "unknown"), f.Reason, strings.TrimSuffix(f.Message, ".")), maxMessage)

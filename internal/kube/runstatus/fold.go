@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runstatus says what the reports of watchdogs make of a Feature's run, and which Checkpoints record them. All of it
-// is values; internal/kube/intake reads and writes them.
+// Package runstatus computes a Feature's status.run from the reports of watchdogs, and the Checkpoints that record them. It sees only
+// values; internal/kube/intake reads and writes the objects.
 package runstatus
 
 import (

@@ -25,8 +25,7 @@ import (
 // httpsPort is the port of a Git or registry host that names none.
 const httpsPort = 443
 
-// ErrUnusable tells that a policy which applies has a field that cannot be read. Unlike errors of the API server
-// it does not go away by trying again.
+// ErrUnusable says that a policy which applies has an unreadable field. Unlike errors of the API server it does not go away by trying again.
 var ErrUnusable = errors.New("policy cannot be used")
 
 // Effective is the policy in effect for a Feature. policies are the policies of the Feature's namespace and of the system namespace, in any

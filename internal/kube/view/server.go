@@ -39,8 +39,7 @@ const (
 	drainTime = 10 * time.Second
 )
 
-// Asker asks for something of a Feature's record; *intake.Server is one. The returned function must be called when the
-// answer has been read.
+// Asker sends inquiries about a Feature's record; *intake.Server is one. Call the returned function after reading the answer.
 type Asker interface {
 	Ask(ctx context.Context, feature types.NamespacedName, q protocol.Inquiry) (*intake.Answer, func(), error)
 }
@@ -51,7 +50,7 @@ type Options struct {
 	Live client.Reader
 	// SystemNamespace is where policies and templates are global.
 	SystemNamespace string
-	// Authenticator says who asks, and Authorizer whether they may.
+	// Authenticator identifies the caller, and Authorizer says whether it has permission.
 	Authenticator authenticator.Request
 	Authorizer    authorizer.Authorizer
 	Asker         Asker
@@ -116,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// Handler routes requests. Every caller is kube-apiserver, which says for whom it asks.
+// Handler routes requests. Every caller is kube-apiserver, which names the user.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	const version = "/apis/" + Group + "/" + Version

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// TempSuffix ends the name of a file that is being written. What a crash has left of it may be removed.
+// TempSuffix ends the name of a file that is being written. It is safe to remove such a file after a crash.
 const TempSuffix = ".tmp"
 
-// Replace a file so that after a crash either the old or the new content is there. The new one is durable when Replace returns. A file is written by one at a
-// time.
+// Replace a file so that after a crash either the old or the new content is there. The new one is durable when Replace returns. Only one
+// caller at a time may write a file.
 func Replace(path string, data []byte) error {
 	temp := path + TempSuffix
 	err := write(temp, data)

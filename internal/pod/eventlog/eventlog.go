@@ -43,7 +43,7 @@ type Log struct {
 	lastKey string
 }
 
-// Open opens a log, and makes it if there is none. What a crash has left behind the last whole line is cut off.
+// Open opens a log, and makes it if there is none. It cuts off what a crash has left behind the last complete line.
 func Open(o Options) (*Log, error) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 8 << 20

@@ -31,7 +31,7 @@ const (
 type PatchError struct {
 	// Path that it is about; empty if it is the whole patch. It comes from the patch: escape it before it is shown.
 	Path string
-	// Reason names the line or hunk and what is wrong.
+	// Reason names the line or hunk and the error.
 	Reason string
 }
 
@@ -43,7 +43,7 @@ func (e *PatchError) Error() string {
 	return "patch of " + strconv.QuoteToASCII(e.Path) + ": " + e.Reason
 }
 
-// Patched is what a patch makes of a tree. Its objects are durable in the repository.
+// Patched is the result of applying a patch to a tree. Its objects are durable in the repository.
 type Patched struct {
 	Tree *objects.Tree
 	// Changes that the patch makes, sorted by path.

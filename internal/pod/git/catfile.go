@@ -22,7 +22,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Objects reads objects through one git process that stays, and that is started again when it ended. Its methods may be
+// Objects reads objects through one git process that keeps running, and starts it again if it ends. Its methods may be
 // called concurrently; they take turns.
 type Objects struct {
 	runner runner

@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// What a git operation can fail of; errors.Is finds them in the errors of this package, whose text says what to do.
+// Causes of failed git operations; errors.Is finds them in the errors of this package, whose text says what to do.
 var (
 	// ErrNotFound: the remote has no such repository, or hides it from this user.
 	ErrNotFound = errors.New("repository not found")
@@ -43,7 +43,7 @@ var (
 	ErrFull = objects.ErrFull
 )
 
-// Definite tells whether a push failed in a way that another try does not change: somebody has to do something.
+// Definite reports whether a push failed in a way that another try does not change: a user has to act.
 func Definite(err error) bool {
 	return errors.Is(err, ErrConflict) || errors.Is(err, ErrRejected) || errors.Is(err, ErrAuthFailed)
 }

@@ -22,7 +22,7 @@ import (
 const fetchTries = 3
 
 // Fetch brings the whole history of one revision (a branch, a tag, HEAD, a full ref name or a full commit id; a branch
-// wins over a tag of its name) into the trusted repository and gives its commit. If the server's repository is shallow, the history ends at
+// wins over a tag of its name) into the trusted repository and returns its commit. If the server's repository is shallow, the history ends at
 // the same place. It sets no ref. It may be repeated.
 func (r *Repository) Fetch(ctx context.Context, remote Remote, revision string) (objects.ID, error) {
 	if err := checkName("revision", revision); err != nil {

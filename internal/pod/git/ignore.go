@@ -75,7 +75,7 @@ func (i *Ignore) Add(dir string, content []byte) error {
 	return nil
 }
 
-// Candidate is a path to ask about.
+// Candidate is a path to check.
 type Candidate struct {
 	Path string
 	// Dir says that it is a directory: rules that end in '/' match only directories.

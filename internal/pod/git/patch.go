@@ -21,8 +21,8 @@ func diffArgs(more ...string) []string {
 // it in memory.
 const bigFile = 16 << 20
 
-// Patch writes the difference of two trees or commits in Git's unified format. What it writes is what an agent chose,
-// except that names are quoted. With binary it is a patch that `git apply` takes.
+// Patch writes the difference of two trees or commits in Git's unified format. An agent chose its content; only names are quoted. With
+// binary it is a patch that `git apply` takes.
 func (r *Repository) Patch(ctx context.Context, a, b objects.ID, binary bool, w io.Writer) error {
 	c := call{args: diffArgs("-p", "--full-index"), stdout: w, settings: []setting{{"core.quotePath", "true"}}}
 	if binary {

@@ -21,8 +21,7 @@ type RefUpdate struct {
 	New objects.ID
 }
 
-// UpdateRefs makes all of the updates or none. ErrRefMoved says that a ref did not have its old value. What it did
-// survives a loss of power.
+// UpdateRefs makes all of the updates or none. ErrRefMoved says that a ref did not have its old value. The updates survive a loss of power.
 func (r *Repository) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 	if len(updates) == 0 {
 		return nil

@@ -24,7 +24,7 @@ type Remote struct {
 	Password string
 	// CAFile with the CAs that vouch for the server; empty means the system's CAs.
 	CAFile string
-	// Proxy that every connection goes through; nil for none.
+	// Proxy for every connection; nil for none.
 	Proxy *Proxy
 	// Silence of the server that ends an operation; 0 is DefaultSilence.
 	Silence time.Duration

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package git runs git on the trusted repository, and only there: to fetch, to push, to move refs and to read objects.
-// Configuration and environment are closed, so that neither the machine nor what was fetched decides what runs. What an
-// agent wrote reaches git as objects only, never as a work tree.
+// It uses a closed configuration and environment, so that neither the machine nor fetched content decides what runs. Work of an agent
+// reaches git only as objects, never as a work tree.
 package git
 
 import (
@@ -25,7 +25,7 @@ type Options struct {
 	Git string
 }
 
-// Repository is the trusted bare repository. Its methods may be called concurrently.
+// Repository is the trusted bare repository. Its methods are safe for concurrent use.
 type Repository struct {
 	dir     string
 	runner  runner
@@ -49,7 +49,7 @@ func Init(ctx context.Context, dir string, options Options) (*Repository, error)
 	return r, r.runner.check(ctx, dir)
 }
 
-// Open opens the repository at dir. It fails with ErrCorrupt where there is none that Init has made.
+// Open opens the repository at dir. It fails with ErrCorrupt if Init has made none there.
 func Open(ctx context.Context, dir string, options Options) (*Repository, error) {
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: no repository at %s: the volume was replaced or never prepared", ErrCorrupt, dir)
@@ -100,7 +100,7 @@ func (r *Repository) Close() error {
 	return r.objects.Close()
 }
 
-// Dir is where the repository is.
+// Dir is the path of the repository.
 func (r *Repository) Dir() string { return r.dir }
 
 // Store writes objects into the repository, in process.
@@ -137,7 +137,7 @@ func (r *Repository) ReadCommit(ctx context.Context, id objects.ID) (objects.Com
 	return objects.ParseCommit(content)
 }
 
-// TreeOf returns the tree of a commit, or the ID itself where it names a tree.
+// TreeOf returns the tree of a commit, or the ID itself if it names a tree.
 func (r *Repository) TreeOf(ctx context.Context, id objects.ID) (objects.ID, error) {
 	kind, _, err := r.objects.Stat(ctx, id)
 	if err != nil {

@@ -34,7 +34,7 @@ func (r *Repository) NewReach() *Reach {
 	return &Reach{repository: r, seen: make(map[objects.ID]struct{})}
 }
 
-// Has tells whether the object is in the set.
+// Has reports whether the object is in the set.
 func (x *Reach) Has(id objects.ID) bool {
 	_, found := x.seen[id]
 	return found
@@ -121,9 +121,9 @@ func (k Packs) onDisk(ctx context.Context, ids []objects.ID) (int64, error) {
 	return sum, nil
 }
 
-// Retain drops every object that is not in the set, from the packs that are not kept. Nobody else may write to the
-// repository meanwhile, nor believe an object stored that is not in the set. Each pack is replaced after its replacement
-// is durable; what is needed of room is one pack at most. A crash leaves some objects that could have gone.
+// Retain drops every object that is not in the set, from the packs that are not kept. Nobody else may write to the repository meanwhile, or
+// rely on an object that is not in the set. Retain replaces each pack after its replacement is durable, and needs room for one pack at
+// most. A crash leaves some objects that could have gone.
 func (k Packs) Retain(ctx context.Context, keep *Reach) error {
 	packs, err := k.packs()
 	if err != nil {

@@ -46,7 +46,7 @@ type pack struct {
 	size int64
 }
 
-// Packs are what the repository's objects are kept in. They are put together, and lose what nothing needs any more.
+// Packs are the packs of the repository's objects. Its methods put packs together and drop objects that nothing needs any more.
 type Packs struct {
 	dir     string
 	runner  runner
@@ -188,9 +188,8 @@ func (k Packs) join(ctx context.Context, old []pack) error {
 	return k.objects.Close()
 }
 
-// Prune packs what the refs reach and drops everything else. Nobody may believe in an object that no ref reaches: it is for
-// the time before a workspace is opened. The history of the base is in packs that are kept, and is not walked, however
-// long it is; a zero base is none.
+// Prune packs what the refs reach and drops everything else. Nobody may rely on an object that no ref reaches: call it before a workspace
+// is open. The history of the base is in kept packs, and Prune does not walk it, however long it is; a zero base means no base.
 func (k Packs) Prune(ctx context.Context, base objects.ID) error {
 	if err := k.prune(ctx, base); err != nil {
 		return fmt.Errorf("prune trusted repository: %w", err)

@@ -45,7 +45,7 @@ type Options struct {
 	Inquire func(protocol.Inquiry)
 }
 
-// Client of intake. Its methods may be called from any goroutine.
+// Client of intake. Its methods are safe for concurrent use.
 type Client struct {
 	options Options
 
@@ -69,13 +69,13 @@ func NewClient(o Options) *Client {
 	return &Client{options: o}
 }
 
-// StatusError is an answer other than the one that was hoped for.
+// StatusError is an answer with an unexpected HTTP status.
 type StatusError struct {
 	// Code of HTTP.
 	Code int
 	// Message is the beginning of the body.
 	Message string
-	// Refused is the report that intake can never apply, where it names one: those before it were applied.
+	// Refused is the report that intake can never apply, if it names one: it has applied the reports before it.
 	Refused *protocol.ReportAck
 }
 
@@ -95,7 +95,7 @@ func newStatusError(code int, body []byte) *StatusError {
 	return e
 }
 
-// Error says what the code means between a pod and its intake.
+// Error explains the status between a pod and its intake.
 func (e *StatusError) Error() string {
 	meaning := "intake failed"
 	switch e.Code {
@@ -119,9 +119,8 @@ func (e *StatusError) Error() string {
 // ErrOlder is about orders that are older than ones that were received before.
 var ErrOlder = errors.New("intake answered with orders that are older than those known")
 
-// Orders asks for the orders as they are now. With the ETag of known ones the answer waits until they differ; it is
-// (zero, etag, false) when they did not within wait. Orders never go back: ones that are older than any that this client
-// has received are refused with ErrOlder.
+// Orders returns the orders as they are now. With the ETag of known ones it waits until they differ, and returns (zero, etag, false) if
+// they do not within wait. Orders never go back: it refuses orders that are older than any that this client has received with ErrOlder.
 func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (protocol.Orders, string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+requestTimeout)
 	defer cancel()

@@ -44,7 +44,7 @@ type Queue interface {
 	Ready() <-chan struct{}
 }
 
-// Deliver sends what is in the queue, and whatever comes later, until the context ends.
+// Deliver sends the reports in the queue, and later ones, until the context ends.
 func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 	r := retrier{log: log, what: "Cannot send reports yet"}
 	var g gatherer

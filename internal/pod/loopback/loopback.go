@@ -1,8 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loopback is what the watchdog's servers for the agent have in common: their callers are in the agent's own
-// pod, and is the agent.
+// Package loopback has the common parts of the watchdog's servers for the agent. Their only caller is the agent, in their own pod.
 package loopback
 
 import (
@@ -29,8 +28,8 @@ func Listen(address string, connections int) (net.Listener, error) {
 	return &limited{Listener: l, slots: make(chan struct{}, connections)}, nil
 }
 
-// Guard refuses what no client in the pod sends: a page in somebody's browser that has been led here has an Origin, or
-// asks for a host name that it made point here.
+// Guard refuses requests that no client in the pod sends: a web page in a browser that reaches this server sends an Origin, or a host name
+// that an attacker made point here.
 func Guard(address string, next http.Handler) http.Handler {
 	_, port, _ := net.SplitHostPort(address)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -31,7 +31,7 @@ const (
 // Allowances delivers the use of models and the rest of the budgets after each question for them. The next one replaces one that nobody has received.
 func (p *Proxy) Allowances() <-chan protocol.Allowance { return p.allowances.told }
 
-// Latest asks what was used; ok is false if the gateway does not answer before the context ends.
+// Latest asks the gateway for the usage; ok is false if the gateway does not answer before the context ends.
 func (p *Proxy) Latest(ctx context.Context) (a protocol.Allowance, ok bool) {
 	return p.allowances.latest(ctx)
 }

@@ -40,7 +40,7 @@ type Options struct {
 	Gateway, Name string
 	// Token and CA are files. Both change while the pod lives.
 	Token, CA string
-	// Task that the agent works on now, by its name; empty if it works on none.
+	// Task is the name of the agent's current task; empty if there is none.
 	Task func() string
 	// Pause between two questions for the rest of the budgets during a hold; UsageEvery is the pause between two questions for the usage while
 	// the agent makes calls. Zero values mean DefaultPause and DefaultUsageEvery.

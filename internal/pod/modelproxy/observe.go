@@ -18,8 +18,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Observer hears what an agent says to its models and what they answer, and may have them told something else. It is called from many
-// goroutines. It keeps no byte of a request after Asked has returned: another one overwrites it.
+// Observer sees the requests of an agent and the answers of its models, and may change the requests. Many goroutines call it. It must not
+// keep bytes of a request after Asked has returned: the next request overwrites them.
 type Observer interface {
 	// Known is what at the beginning of a conversation has been heard before; see dialect.Dialect.ReadFurther.
 	Known(list []byte) conversation.Known
@@ -32,7 +32,7 @@ type Observer interface {
 type Exchange interface {
 	// Turn of the run that the request belongs to, from 1.
 	Turn() int64
-	// Passed hears that more of an answer has come, or, where it says nothing, a sign that the connection lives. It is called often, and must not wait.
+	// Passed is called when more of an answer has come, or only a sign that the connection is alive. It is called often, and must not block.
 	Passed(says bool)
 	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 if nobody knows it.
 	Answered(a *conversation.Answer, window int64)

@@ -15,11 +15,11 @@ import (
 type CollisionError struct {
 	// Kind of the object.
 	Kind Kind
-	// ID that plain SHA-1 gives it; zero for what was too large to be named before.
+	// ID of the content by plain SHA-1; zero for content that was too large to compute it first.
 	ID ID
 }
 
-// Error says what to do about it.
+// Error says what to do.
 func (e *CollisionError) Error() string {
 	return fmt.Sprintf("a %s has been made to have the same SHA-1 as another; remove it: it can be neither stored nor delivered", e.Kind)
 }

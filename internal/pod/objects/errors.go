@@ -12,7 +12,7 @@ import (
 // ErrFull is wrapped by errors that say that the volume or its quota has no room left.
 var ErrFull = errors.New("no space left on the volume")
 
-// ErrWrite is wrapped by errors of writing a pack, to tell them from errors of reading what goes into it.
+// ErrWrite is wrapped by errors of writing a pack, to distinguish them from errors of reading its content.
 var ErrWrite = errors.New("write pack")
 
 // WrapFull marks errors that come from a full volume, so that errors.Is finds ErrFull; others pass through.

@@ -46,7 +46,7 @@ func parseID(digits []byte) (ID, error) {
 // String returns the 40 hexadecimal digits; a zero ID gives 40 zeros, which Git reads as "nothing".
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// IsZero tells whether the ID names nothing.
+// IsZero reports whether the ID names nothing.
 func (id ID) IsZero() bool { return id == ID{} }
 
 // MarshalText writes the hexadecimal digits; nothing for a zero ID.

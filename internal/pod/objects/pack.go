@@ -53,7 +53,7 @@ type packEntry struct {
 	offset int64
 }
 
-// NewPack begins a pack. Objects for which known answers true are already in the repository and are left out; known
+// NewPack begins a pack. The pack omits objects for which known answers true, because the repository has them; known
 // may be nil.
 func (s *Store) NewPack(known func(ID) bool) *Pack {
 	if known == nil {
@@ -68,7 +68,7 @@ func (p *Pack) Len() int { return len(p.added) }
 // IDs lists the objects that are new, also after Commit.
 func (p *Pack) IDs() []ID { return slices.Collect(maps.Keys(p.added)) }
 
-// Has tells whether the object is in this pack.
+// Has reports whether the object is in this pack.
 func (p *Pack) Has(id ID) bool {
 	_, found := p.added[id]
 	return found
@@ -171,7 +171,7 @@ func expectEnd(r io.Reader) error {
 	}
 }
 
-// Forget drops what is not wanted, as far as it has not been compressed yet.
+// Forget drops unwanted objects that are not compressed yet.
 func (p *Pack) Forget(wanted func(ID) bool) {
 	p.pending = slices.DeleteFunc(p.pending, func(o object) bool {
 		if wanted(o.id) {

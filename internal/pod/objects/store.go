@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// Store writes into the objects directory of a repository. What it reports as written survives a loss of power. It may
+// Store writes into the objects directory of a repository. Written objects survive a loss of power. It may
 // be used by several goroutines.
 type Store struct {
 	dir string

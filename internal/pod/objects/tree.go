@@ -41,7 +41,7 @@ type Entry struct {
 type Tree struct {
 	// ID of the tree object.
 	ID ID
-	// Entries in Git's order: by name, where the name of a directory counts as if it ended in '/'.
+	// Entries in Git's order: by name, with the name of a directory as if it ended in '/'.
 	Entries []Entry
 }
 
@@ -184,7 +184,7 @@ func (t *Tree) walk(prefix string, visit func(string, *Entry) bool) bool {
 	return true
 }
 
-// Share makes a tree that was just read use the subtrees of another one where they are equal, so that two trees take
+// Share makes a new tree use the subtrees of another one if they are equal, so that two trees take
 // little more memory than one. Nobody else may hold the tree yet.
 func (t *Tree) Share(with *Tree) {
 	for i := range t.Entries {

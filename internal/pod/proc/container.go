@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotInit is returned outside PID 1, where a signal to all would reach the processes of the whole machine.
+// ErrNotInit is returned outside PID 1, because a signal to all would reach the processes of the whole machine there.
 var ErrNotInit = errors.New("this process is not PID 1 of a container")
 
 // Container is every process of the container but this one, its PID 1.

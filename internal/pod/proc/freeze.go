@@ -48,9 +48,8 @@ type freeze struct {
 	watched chan struct{}
 }
 
-// Freeze stops every process and waits until all stand still. When the context ends first the answer is not settled; the
-// processes are stopped all the same, as far as they can be. Until Thaw or Kill, whatever appears is stopped too.
-// Freezing what is frozen looks again.
+// Freeze stops every process and waits until all stand still. If the context ends first, the result is not settled; the processes are still
+// stopped, as far as possible. Until Thaw or Kill, Freeze also stops new processes. A second Freeze checks again.
 func (c *Container) Freeze(ctx context.Context) (Frozen, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

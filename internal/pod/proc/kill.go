@@ -14,9 +14,9 @@ import (
 // killLook is the pause between two looks at processes that are to end.
 const killLook = 5 * time.Millisecond
 
-// Kill ends every process, frozen or not: SIGTERM, and SIGKILL for what is left after grace. It returns when none is left, or
-// with an error when the context ends first, which takes a process that hangs inside the kernel. It needs no descriptor: a
-// process of the same uid may have taken away the right to open one.
+// Kill ends every process, frozen or not: SIGTERM, and SIGKILL for the rest after grace. It returns when none is left, or with an error if
+// the context ends first, which only happens if a process hangs inside the kernel. It needs no file descriptor: a process of the same uid
+// may have lowered the limit for them.
 func (c *Container) Kill(ctx context.Context, grace time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pulse tells whether anything moves in a container.
+// Pulse has signs of activity in a container.
 type Pulse struct {
 	// CPU is the CPU time of all processes since the container began, including ended ones.
 	CPU time.Duration
@@ -26,7 +26,7 @@ type Pulse struct {
 	Running []Running
 }
 
-// Running is a process as proc_pid_stat(5) tells of it.
+// Running is a process as in proc_pid_stat(5).
 type Running struct {
 	PID int
 	// Name that the process has given itself: at most 15 bytes, of any kind.

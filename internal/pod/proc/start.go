@@ -46,7 +46,7 @@ type Process struct {
 // Done is closed when the process has ended; children of its own may still run.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit is how it ended, once Done is closed.
+// Exit says how it ended, after Done is closed.
 func (p *Process) Exit() Exit { return p.exit }
 
 func (p *Process) end(e Exit) {
@@ -61,8 +61,8 @@ func (p *Process) close() {
 }
 
 // Start runs a command in a session of its own, so that a signal to "its process group" cannot mean this process, and under
-// the filter of system calls. Its output is this process's own, untouched; its input is a pipe that stays open until it ends,
-// unless the command says what all of it is. Somebody has to read its replies: a pipe that is full makes it wait.
+// the filter of system calls. Its output is this process's own, unchanged; its input is a pipe that stays open until it ends, unless the
+// command has all of it. The caller has to read its replies: a full pipe makes the command wait.
 func (c *Container) Start(command Command) (*Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 // unblocks these signals in every thread, so no signalfd sees them either), so the handler of these signals is not Go's. It is
 // written in assembly, looks at the sender, and writes the number of a signal from outside to a pipe.
 
-// StopSignals are those by which a container runtime may ask PID 1 to end: SIGTERM, or what the image names as its STOPSIGNAL.
-// Real-time signals are not among them: when the queue of a user's signals is full, which an agent can see to, the kernel
-// delivers such a signal without its sender, as if it came from outside.
+// StopSignals are the signals by which a container runtime may ask PID 1 to end: SIGTERM, or what the image names as its STOPSIGNAL.
+// Real-time signals are not among them: if the queue of a user's signals is full, which an agent can cause, the kernel delivers such a
+// signal without its sender, as if it came from outside.
 func StopSignals() []unix.Signal {
 	return []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH}
 }

@@ -26,7 +26,7 @@ func Dial(ctx context.Context, path string) (*Conn, error) {
 	return &Conn{lines: newLines(conn)}, nil
 }
 
-// Send tells the watchdog something. It may be called from any goroutine; after an error the connection is lost.
+// Send sends an event to the watchdog. It is safe for concurrent use; after an error the connection is lost.
 func (c *Conn) Send(event protocol.RunnerEvent) error {
 	return c.lines.write(event)
 }

@@ -16,8 +16,8 @@ import (
 var (
 	// ErrDisconnected is returned when no runner is connected: nothing was sent.
 	ErrDisconnected = errors.New("no runner is connected")
-	// ErrLost is returned when the connection broke before the answer came: whether the command was carried out is
-	// unknown, and the next Hello says how things stand.
+	// ErrLost is returned when the connection broke before the answer came: it is unknown whether the runner carried out the command, and the
+	// next Hello reports its state.
 	ErrLost = errors.New("the connection to the runner broke before it answered")
 )
 
@@ -30,23 +30,23 @@ type RefusedError struct {
 // Error implements error.
 func (e *RefusedError) Error() string { return "runner: " + e.Reason }
 
-// Event is what happens at the runner without being asked for. Exactly one field is set.
+// Event is an event of the runner that does not answer a command. Exactly one field is set.
 type Event struct {
 	// Connected opens every connection. When it says Frozen, the agent stays stopped until Thaw.
 	Connected *protocol.RunnerHello
 	// Lost is why the connection broke, or could not be accepted; the watchdog's end already listens again.
 	Lost error
-	// Exited tells that the agent's own process ended; processes that it left behind may still run.
+	// Exited says that the agent's own process ended; processes that it left behind may still run.
 	Exited *protocol.RunnerExited
 	// Signal says that the container received a signal to end.
 	Signal *protocol.RunnerSignal
-	// Thawed tells that the limit of a freeze has passed.
+	// Thawed says that the limit of a freeze has passed.
 	Thawed *protocol.RunnerThawed
-	// Understood tells that the agent acknowledges rules that it broke.
+	// Understood says that the agent acknowledges rules that it broke.
 	Understood *protocol.RunnerUnderstood
 }
 
-// Runner is the watchdog's end of the link. Its methods may be called from any goroutine; each waits for the runner's
+// Runner is the watchdog's end of the link. Its methods are safe for concurrent use; each waits for the runner's
 // answer, for the connection to break (ErrLost) or for its context.
 type Runner struct {
 	path   string
@@ -64,8 +64,7 @@ type Runner struct {
 	closeOne sync.Once
 }
 
-// NonceStore keeps the nonce of the session with the runner where the agent cannot read it, so that a watchdog that is started
-// again knows its runner.
+// NonceStore keeps the nonce of the session with the runner where the agent cannot read it, so that a restarted watchdog recognises its runner.
 type NonceStore interface {
 	// Nonce that was kept; empty before the first.
 	Nonce() (string, error)
@@ -159,8 +158,7 @@ func (r *Runner) Kill(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// Input writes one line to the agent's standard input. False means that it was dropped: the agent does not read, or none
-// is running.
+// Input writes one line to the agent's standard input. False means that the runner dropped it: the agent does not read, or none is running.
 func (r *Runner) Input(ctx context.Context, line string) (bool, error) {
 	_, answer, err := r.call(ctx, protocol.RunnerCommand{Input: &protocol.RunnerInput{Line: line}})
 	if err == nil && answer.Input == nil {
@@ -172,7 +170,7 @@ func (r *Runner) Input(ctx context.Context, line string) (bool, error) {
 	return answer.Input.Delivered, nil
 }
 
-// Pulse tells whether anything moves in the agent's container.
+// Pulse returns signs of activity in the agent's container.
 func (r *Runner) Pulse(ctx context.Context) (protocol.RunnerPulse, error) {
 	_, answer, err := r.call(ctx, protocol.RunnerCommand{Pulse: &struct{}{}})
 	if err == nil && answer.Pulse == nil {

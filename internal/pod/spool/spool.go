@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spool keeps reports on disk until they are acknowledged. A report counts once Append has returned: it survives
-// a crash, keeps its number, and is handed out until somebody has taken it.
+// Package spool keeps reports on disk until intake acknowledges them. A report counts once Append has returned: it survives a crash, keeps
+// its number, and stays in batches until its acknowledgment.
 package spool
 
 import (
@@ -69,7 +69,7 @@ func (m *mark) reported(r protocol.Report) {
 	}
 }
 
-// Spool is a queue of reports in a directory of its own. Its methods may be called from any goroutine.
+// Spool is a queue of reports in a directory of its own. Its methods are safe for concurrent use.
 type Spool struct {
 	dir   string
 	epoch int64

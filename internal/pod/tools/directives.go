@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// Directives are what people tell an agent while it works.
+// Directives are users' messages to a working agent.
 type Directives interface {
 	// Open are the directives that the agent must address.
 	Open() []directives.Directive

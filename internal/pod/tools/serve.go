@@ -44,7 +44,7 @@ type Options struct {
 	// Words returns the text to add to the result of the next call; "" for none. A nil Words adds nothing.
 	Words      func() string
 	Directives Directives
-	// Understood takes what the agent acknowledges. The error is for the agent.
+	// Understood takes the agent's acknowledgments. The error is for the agent.
 	Understood func(said ...notice.Understood) error
 	Repository *git.Repository
 	Log        *slog.Logger

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tools serves the tools of Deterministic mode over MCP: an agent that cannot write to its workspace reads it
-// here, sends patches, asks people and says when it is done. What a tool means is decided by the Backend; here are the
-// protocol, the bounds and what is read from immutable objects.
+// here, sends patches, asks users and says when it is done. The Backend decides what a tool does; this package has the protocol, the bounds
+// and the reading of immutable objects.
 package tools
 
 import (
@@ -18,8 +18,8 @@ import (
 // calls until they are answered makes the same call again, and others show the text to the model.
 var ErrAway = errors.New("the supervisor is starting again, and the result of this call is not known yet: make the same call again, with the same ids")
 
-// Backend is what the watchdog does for an agent that calls tools. Its methods may be called at the same time. An error is
-// shown to the agent: it says what is wrong and what to do. ErrAway is wrapped where the call has no result.
+// Backend is the watchdog's side of the tools. Its methods are safe for concurrent use. The agent sees an error, which says what is
+// wrong and what to do. ErrAway is wrapped if the call has no result.
 type Backend interface {
 	// Context of the work.
 	Context() Context
@@ -33,13 +33,13 @@ type Backend interface {
 	Complete(ctx context.Context, summary string) error
 }
 
-// Context is what an agent is to know of its work.
+// Context describes an agent's work.
 type Context struct {
 	Feature      string `json:"feature"`
 	Task         string `json:"task"`
 	Prompt       string `json:"prompt"`
 	Instructions string `json:"instructions,omitempty"`
-	// Tasks of the plan and how far they are.
+	// Tasks of the plan with their states.
 	Tasks []protocol.TaskStatus `json:"tasks"`
 	// AllowedAreas and the other bounds of the plan, as gitignore-style patterns; empty allows everything.
 	AllowedAreas   []string      `json:"allowed_areas,omitempty"`
@@ -50,9 +50,9 @@ type Context struct {
 	// Base is the commit that the work started from, Head the last valid one.
 	Base string `json:"base"`
 	Head string `json:"head"`
-	// Answers that people gave to questions.
+	// Answers of users to questions.
 	Answers []protocol.Answer `json:"answers,omitempty"`
-	// Directives of people that are to be addressed, the most urgent first.
+	// Directives of users that the agent must address, the most urgent first.
 	Directives []Directive `json:"directives,omitempty"`
 }
 

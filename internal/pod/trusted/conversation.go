@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/durable"
 )
 
-// ConversationCache is what a watchdog remembers of the agent's conversation, so that a restarted watchdog neither forgets its messages nor
+// ConversationCache is the file with the session's state, so that a restarted watchdog neither forgets its messages nor
 // repeats them.
 type ConversationCache struct{ path string }
 
@@ -20,7 +20,7 @@ func NewConversationCache(d Dir) *ConversationCache {
 	return &ConversationCache{path: d.conversation()}
 }
 
-// Load what was kept; nil if nothing was.
+// Load the stored state; nil if there is none.
 func (m *ConversationCache) Load() ([]byte, error) {
 	data, err := os.ReadFile(m.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// ErrCorrupt: something on the trusted volume is not what was written there.
+	// ErrCorrupt: something on the trusted volume is not as it was written.
 	ErrCorrupt = errors.New("the trusted volume is damaged")
 	// ErrLater: a later version of Tidewaiter has written to the trusted volume, so this version must leave it as it is.
 	ErrLater = errors.New("this version cannot continue the journal on the trusted volume")
@@ -21,7 +21,7 @@ var (
 	ErrNoJournal = errors.New("no journal")
 )
 
-// Dir is where a trusted volume is mounted.
+// Dir is the mount path of a trusted volume.
 type Dir string
 
 // Repository is the bare Git repository of everything that was captured.

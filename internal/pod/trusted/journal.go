@@ -21,7 +21,7 @@ import (
 // that and what they add up to.
 const FoldAbove = 4 << 20
 
-// Journal is the journal on disk, and the state that it adds up to. It is the only writer of the file. Its methods may be
+// Journal is the journal on disk, and the state that results from it. It is the only writer of the file. Its methods may be
 // called from any goroutine.
 type Journal struct {
 	path string
@@ -111,8 +111,7 @@ func (j *Journal) Note(r journal.Record) error {
 	return nil
 }
 
-// Checkpoint finds the intent of a checkpoint. It reads the whole journal again, the newest segment first, because few are
-// ever asked for.
+// Checkpoint finds the intent of a checkpoint. It reads the whole journal again, the newest segment first, because such calls are rare.
 func (j *Journal) Checkpoint(sequence int64) (journal.Intent, bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -47,10 +47,10 @@ func MoveRefs(ctx context.Context, repo *git.Repository, moves ...Move) error {
 	return repo.UpdateRefs(ctx, updates)
 }
 
-// Ref is where the journal has a ref; Commit is empty if there is none.
+// Ref is a ref with its commit by the journal; Commit is empty if there is none.
 type Ref struct{ Name, Commit string }
 
-// CheckRefs fails with ErrCorrupt where a ref is not where the journal has it.
+// CheckRefs fails with ErrCorrupt if a ref differs from the journal.
 func CheckRefs(ctx context.Context, repo *git.Repository, refs ...Ref) error {
 	for _, r := range refs {
 		have, err := repo.Ref(ctx, r.Name)

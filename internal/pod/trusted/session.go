@@ -28,7 +28,7 @@ type keptSession struct {
 	Nonce   string `json:"nonce"`
 }
 
-// Nonce that was kept in this attempt; empty if none was.
+// Nonce that was stored in this attempt; empty if there is none.
 func (s *Session) Nonce() (string, error) {
 	data, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -139,5 +139,5 @@ func leftover(path string) bool {
 	return strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-")
 }
 
-// Close gives the lock up.
+// Close releases the lock.
 func (v *Volume) Close() error { return v.lock.Close() }

@@ -19,7 +19,7 @@ import (
 
 // PlaceAgentGit gives the agent a repository of its own at the workspace's root, in which its git status, diff and log
 // work: a copy of the history of one commit that shares nothing with the trusted repository, which is never read again.
-// What was there before is removed. The workspace must hold the commit's tree for status to be clean.
+// It removes what was there before. The workspace must hold the commit's tree for status to be clean.
 func (e *Engine) PlaceAgentGit(ctx context.Context, g AgentGit) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

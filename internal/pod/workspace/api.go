@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workspace turns what an agent left on its volume into immutable Git trees, and trees back into files. The
-// volume is hostile: everything is opened beneath its root without following links, read once, and what is recorded is
-// what was read. No git process ever runs there.
+// Package workspace turns what an agent left on its volume into immutable Git trees, and trees back into files. The volume is hostile: the
+// package opens everything beneath its root without following links, reads it once, and records what it read. No git process ever runs
+// there.
 package workspace
 
 import (
@@ -34,12 +34,11 @@ type Options struct {
 	Scratch string
 	// ReadLimit in bytes: a larger file is found TooLarge and not read. Default 256 MiB.
 	ReadLimit int64
-	// MaxEntries bounds the files and directories that a scan visits; beyond it the snapshot is incomplete, with what was
-	// counted so far. Default 1,000,000.
+	// MaxEntries bounds the files and directories that a scan visits; beyond it the snapshot is incomplete, with the counts so far. Defaults to 1,000,000.
 	MaxEntries int64
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Logger for what is noticed; default discards.
+	// Logger for findings; the default discards them.
 	Logger *slog.Logger
 }
 
@@ -47,12 +46,12 @@ type Options struct {
 type Freezer interface {
 	// Freeze returns when no process of the agent can run user code, or with Settled false when that could not be had.
 	Freeze(ctx context.Context) (Frozen, error)
-	// Thaw lets them run again. It is called after every Freeze, also after one that failed. An error says that the freeze
-	// did not last until now: what was captured meanwhile is then unsettled.
+	// Thaw lets them run again. The engine calls it after every Freeze, even a failed one. An error says that the freeze did not last until
+	// now: the capture is then unsettled.
 	Thaw(ctx context.Context) error
 }
 
-// Frozen is what a Freezer achieved.
+// Frozen is the result of a Freezer.
 type Frozen struct {
 	// Processes that were stopped.
 	Processes int
@@ -70,7 +69,7 @@ type Limits struct {
 	MaxBytes, MaxFiles int64
 }
 
-// Still says how a capture may hold the workspace still, and what it may read.
+// Still says how a capture may hold the workspace still, and its limits of reading.
 type Still struct {
 	// Limits of the policy. They hold for later restores too.
 	Limits Limits
@@ -79,7 +78,7 @@ type Still struct {
 	// AtOnce freezes first, without trying to do without (the pod is about to end).
 	AtOnce bool
 	// KeepFrozen leaves the agent frozen after a freeze that this capture made, so that a restore can follow; the
-	// caller thaws. Snapshot.Frozen tells whether there was one.
+	// caller thaws. Snapshot.Frozen says whether there was one.
 	KeepFrozen bool
 }
 
@@ -103,10 +102,10 @@ type Snapshot struct {
 	Settled bool
 	// Reason says what moved or could not be read when Settled is false.
 	Reason string
-	// Incomplete is true when the tree lacks something that Found and Workspace tell of: what cannot be read for want of
-	// permission, or all that is new where there is more than the limits allow. Such a tree must not be promoted.
+	// Incomplete is true if the tree lacks something that Found and Workspace report: files without permission to read, or all new content if
+	// there is more than the limits allow. Do not promote such a tree.
 	Incomplete bool
-	// Frozen tells whether the agent was frozen for it, FrozenFor how long, Processes how many were.
+	// Frozen says whether the agent was frozen for it, FrozenFor how long, Processes how many were.
 	Frozen    bool
 	FrozenFor time.Duration
 	Processes int
@@ -119,15 +118,14 @@ type Snapshot struct {
 	SyncTime    time.Duration
 }
 
-// Restored says what a restore did.
+// Restored is the result of a restore.
 type Restored struct {
 	// Tree of the workspace now, as hashed after the restore.
 	Tree objects.ID
 	// Written and Deleted paths, counted.
 	Written int
 	Deleted int
-	// Cleared counts names that were removed although they may be ignored, because the volume held more files than are
-	// looked at.
+	// Cleared counts names that the restore removed although they may be ignored, because the volume held more files than the engine scans.
 	Cleared int
 }
 
@@ -156,7 +154,7 @@ type Assumptions struct {
 	ChangeTime bool
 	// Watches deliver events. Where they do not the workspace is scanned.
 	Watches bool
-	// Full: the volume had no room for the test, so none of the above is known to hold. See Engine.ClearIgnored.
+	// Full: the volume had no room for the test, so it is unknown whether any of the above holds. See Engine.ClearIgnored.
 	Full bool
 	// Notes say what failed, for the log.
 	Notes []string

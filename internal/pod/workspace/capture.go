@@ -21,9 +21,8 @@ import (
 // maxFound bounds the findings of one kind that are listed; all are counted.
 const maxFound = 1000
 
-// Capture makes a tree of what the workspace holds. It holds the workspace still only if it must. An error means that
-// nothing was recorded and that the next capture does the work again; a snapshot that is not Settled is recorded, and
-// must not be promoted.
+// Capture makes a tree of the workspace. It holds the workspace still only if it must. An error means that
+// nothing was recorded and that the next capture does the work again; a snapshot that is not Settled is recorded, and the caller must not promote it.
 func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

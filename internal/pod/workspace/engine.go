@@ -30,7 +30,7 @@ const (
 // errNoBase is returned before Reset.
 var errNoBase = errors.New("workspace engine has no base yet: call Reset first")
 
-// Engine captures and restores one workspace. Its methods may be called concurrently; captures and restores take turns.
+// Engine captures and restores one workspace. Its methods are safe for concurrent use; captures and restores take turns.
 type Engine struct {
 	options     Options
 	root        dir
@@ -61,7 +61,7 @@ type Engine struct {
 	watcher *watcher
 }
 
-// Open begins to look after a workspace. It tests what the volume can do; only openat2 is indispensable.
+// Open makes the engine of a workspace. It tests the properties of the volume; only openat2 is required.
 func Open(ctx context.Context, options Options) (*Engine, error) {
 	if options.ReadLimit <= 0 {
 		options.ReadLimit = defaultReadLimit
@@ -93,7 +93,7 @@ func Open(ctx context.Context, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// Assumptions tells what the volume was seen to do.
+// Assumptions returns the tested properties of the volume.
 func (e *Engine) Assumptions() Assumptions { return e.assumptions }
 
 // Close ends the watcher and the processes of the engine.
@@ -112,9 +112,9 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// Reset says what the work started from (base, a commit or tree: it decides what is ignored, and Snapshot.Changes count
-// from it) and what the workspace is believed to hold now (current). Nothing is believed: the next capture or restore
-// reads every file.
+// Reset sets the tree that the work started from (base, a commit or tree: it decides what is ignored, and Snapshot.Changes count from it)
+// and the assumed tree of the workspace now (current). The engine does not trust the assumption: the next capture or restore reads every
+// file.
 func (e *Engine) Reset(ctx context.Context, base, current objects.ID) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

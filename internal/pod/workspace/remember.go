@@ -86,9 +86,8 @@ func (e *Engine) memoir() (memoir, error) {
 	}, nil
 }
 
-// Recall takes over what the engine before has left, once: files that have the signature that it has seen need not be read
-// again, as little as if this engine had seen it. It is false if there is nothing, or nothing that can be relied on:
-// everything is then read. Call it after Reset.
+// Recall takes over the state that the previous engine has stored, once: this engine then does not read files again whose signature is
+// unchanged. It is false if there is no reliable state: the engine then reads everything. Call it after Reset.
 func (e *Engine) Recall(ctx context.Context) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 )
 
 // Restore makes the workspace equal to a tree (or a commit's), byte for byte: all of it, or only the named files and
-// directories. Every file that is there and could be the tree's is hashed, whatever its signature says. Ignored files and
-// the root's .git stay, unless the volume holds more than is looked at; nested repositories and special files go.
-// The agent must be frozen or absent. ErrNotRestored names what differs in the end.
+// directories. It hashes every existing file that could be the tree's, whatever its signature says. Ignored files and the root's .git stay,
+// unless the volume holds more than the engine scans; it removes nested repositories and special files. The agent must be frozen or absent.
+// ErrNotRestored names what differs in the end.
 func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string) (Restored, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

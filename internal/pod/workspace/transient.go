@@ -24,7 +24,7 @@ type Transient struct {
 	Names []string
 	// More counts the names that are not listed.
 	More int64
-	// Incomplete is true when there may be others: events were lost, or not everything was watched.
+	// Incomplete is true when there may be others: events were lost, or the watcher did not watch everything.
 	Incomplete bool
 }
 

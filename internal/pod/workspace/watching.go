@@ -36,7 +36,7 @@ func (e *Engine) Watch(ctx context.Context) error {
 	return nil
 }
 
-// Watching tells whether every directory is watched, and else why not.
+// Watching says whether every directory is watched, and if not, why.
 func (e *Engine) Watching() (bool, string) {
 	return e.watcher.state()
 }
@@ -46,8 +46,8 @@ func (e *Engine) Changed() int {
 	return e.watcher.count()
 }
 
-// Delay is the longest time since the last Recorded from a change until its path counted among the Changed, as far as it was measured: at most once for each
-// time that events were read, to within a tick of the kernel's clock, and never by a capture. It is 0 if none was.
+// Delay is the longest time since the last Recorded from a change until its path counted among the Changed, as far as measured: at most
+// once for each read of events, to within a tick of the kernel's clock, and never by a capture. It is 0 without a measurement.
 func (e *Engine) Delay() time.Duration {
 	return e.watcher.longest(false)
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // Written returns files and links that changed since the last capture began, as far as the watcher saw and at most limit of
-// them, as changes from the base whose content nobody has looked at: a file as long as it was is left out. It is a hint and no
-// more than that. Whole says whether these are all: there may be more than limit, and while a capture or restore is in progress nothing is known.
+// them, as changes from the base with unchecked content: it omits a file with an unchanged size. The result is only a hint. whole says
+// whether these are all: there may be more than limit, and the engine knows nothing while a capture or restore is in progress.
 func (e *Engine) Written(ctx context.Context, limit int) (changes []judge.Change, whole bool, err error) {
 	if !e.mu.TryLock() {
 		return nil, false, nil

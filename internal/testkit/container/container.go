@@ -63,7 +63,7 @@ func arguments(t testing.TB) []string {
 	return []string{"-test.run=" + pattern, "-test.v"}
 }
 
-// Enter makes this process the first of a container; the one that started it has to be made by Command.
+// Enter makes this process the first of a container; start it with a command from Command.
 func Enter() error {
 	if os.Getpid() != 1 {
 		return fmt.Errorf("enter container: pid = %d, want 1", os.Getpid())
@@ -88,7 +88,7 @@ func Command(ctx context.Context, t testing.TB, arguments ...string) *exec.Cmd {
 // User is the uid, and gid, that BecomeUser turns to.
 const User = 1000
 
-// BecomeUser gives up root, as the containers of an agent's pod run. What is done before stays done.
+// BecomeUser gives up root, like the containers of an agent's pod. Earlier effects stay.
 func BecomeUser() error {
 	return errors.Join(unix.Setgroups(nil), unix.Setresgid(User, User, User), unix.Setresuid(User, User, User),
 		unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) // which the change of uid has cleared

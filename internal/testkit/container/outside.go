@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// View looks at the processes of a container from outside: what the kernel says of them, and not what the code under test does.
+// View looks at the processes of a container from outside: it asks the kernel, not the code under test.
 type View struct {
 	first     int
 	namespace *os.File // held open: another namespace takes the place of one that nobody holds

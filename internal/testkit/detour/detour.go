@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Reasons that the gateway gives for a refusal.
+// Reasons of the gateway for a refusal.
 const (
 	ServerTool    = "ServerToolNotAllowed"
 	ProviderState = "ProviderStateNotAllowed"
@@ -24,7 +24,7 @@ const (
 	gemini    = "/gemini/v1beta/models/large:generateContent"
 )
 
-// Model that each request asks for.
+// Model in each request.
 const Model = "large"
 
 // Request of an agent, and what the gateway does with it.
@@ -34,13 +34,13 @@ type Request struct {
 	Reason string
 	// Member that the refusal names.
 	Member string
-	// TakenOut is what the ledger says was taken out, and Gone a text that the provider does not get then.
+	// TakenOut is what the gateway removes, according to the ledger, and Gone a text that the provider then does not get.
 	TakenOut, Gone string
 	// Header and Value are an additional header of the request that the provider does not get; empty for none.
 	Header, Value string
 }
 
-// Status of the answer where the request is refused.
+// Status of the answer to a refused request.
 func (r Request) Status() int {
 	if r.Reason == Invalid || r.Member == "thread" { // after which Claude Code sends the whole conversation
 		return 400

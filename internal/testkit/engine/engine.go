@@ -25,10 +25,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
-// Glance is how often a watchdog looks at most at what has changed.
+// Glance is the shortest time between two checks of a watchdog for changes.
 const Glance = 100 * time.Millisecond
 
-// Sight is what an engine process tells of itself.
+// Sight is the state that an engine process reports.
 type Sight struct {
 	// Changed paths since the last capture, Lost the times that changes could not be followed.
 	Changed int

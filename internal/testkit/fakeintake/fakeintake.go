@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakeintake is an intake without a cluster: real HTTPS, the contract's documents, one Feature. What it takes and what it refuses, and how, is
-// decided by what intake decides it by.
+// Package fakeintake is an intake without a cluster: real HTTPS, the contract's documents, one Feature. It uses intake's own code to decide
+// what it accepts, and how it refuses.
 package fakeintake
 
 import (
@@ -32,7 +32,7 @@ const ServerName = "example.com"
 // Token that the server accepts.
 const Token = "token-of-the-pod"
 
-// Intake is a server for one Feature. Its methods may be called from any goroutine.
+// Intake is a server for one Feature. Its methods are safe for concurrent use.
 type Intake struct {
 	// URL of the server; CAPath and TokenPath are files for its clients.
 	URL       string
@@ -110,7 +110,7 @@ func (i *Intake) Refuse(status int) {
 	i.changed = make(chan struct{})
 }
 
-// RefuseReport answers the report of a sequence as one that can never be applied.
+// RefuseReport refuses the report with a sequence for good.
 func (i *Intake) RefuseReport(sequence int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -160,7 +160,7 @@ func (i *Intake) Failures() []protocol.CheckpointFailure {
 	return out
 }
 
-// Status that was applied last; one that says nothing before the first.
+// Status that was applied last; an empty one before the first.
 func (i *Intake) Status() *protocol.StatusReport {
 	reports := i.Reports()
 	for _, r := range slices.Backward(reports) {

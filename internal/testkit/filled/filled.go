@@ -16,7 +16,7 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Value sets every field of what a pointer points to. Each value is another one.
+// Value sets every field of the value behind a pointer, each to a different value.
 func Value(t *testing.T, pointer any) {
 	t.Helper()
 	n := 0

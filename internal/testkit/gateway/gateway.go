@@ -81,8 +81,8 @@ func Ledger(ctx context.Context, dir string) (*ledger.Ledger, error) {
 }
 
 // Main serves calls to a provider, with the limits of a gateway and with a ledger, until the context ends. A caller's token is the
-// name of its Feature, and caller says what applies to it: Rich or Checked. The directory has the certificate that is served with, which is the
-// provider's, too: cert.pem and key.pem. The ledger is made there.
+// name of its Feature, and caller says what applies to it: Rich or Checked. The directory has the server's certificate, which is also the
+// provider's: cert.pem and key.pem. Main makes the ledger there.
 func Main(ctx context.Context, l net.Listener, dir, provider string, caller func(feature string) modelserver.Caller) error {
 	modelserver.KeepBelow(container)
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitspy listens to what a repository asks git, so that a test can count how often it waits for an answer.
+// Package gitspy observes the requests of a repository to git, so that a test can count how often it waits for an answer.
 package gitspy
 
 import (

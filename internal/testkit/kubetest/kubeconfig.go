@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a file by which another process connects as a service account of the system, with the rights that
+// Kubeconfig writes a file with which another process connects as a service account of the system, with the rights that
 // dist/install.yaml gives it, and returns its path.
 func (e *Env) Kubeconfig(t testing.TB, serviceAccount string) string {
 	t.Helper()

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kubetest gives tests a real API server on which dist/install.yaml is installed: CRDs, roles and admission policies are the
-// shipped ones. There is no kubelet and no controller manager: what they would do, a test does in their name (see Env.As).
+// shipped ones. There is no kubelet and no controller manager: a test does their work in their name (see Env.As).
 package kubetest
 
 import (
@@ -34,7 +34,7 @@ const startTimeout = 3 * time.Minute
 type Env struct {
 	// Config connects as a member of system:masters, whom RBAC does not restrict.
 	Config *rest.Config
-	// Client of Config, without a cache: it reads what is, not what was.
+	// Client of Config, without a cache: it reads the current state.
 	Client client.Client
 	// Scheme knows the kinds of Kubernetes, CRDs and Tidewaiter.
 	Scheme *runtime.Scheme

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WantMetrics asks for the metrics that are served at an address with the certificate of a Service: without a token, as an account that may not have
-// them, and as one that may. Those have all that is wanted.
+// WantMetrics reads the metrics at an address with the certificate of a Service: without a token, as an account without permission, and as
+// one with permission. It fails the test unless only the last one gets them, with all wanted names.
 func (e *Env) WantMetrics(t *testing.T, address, service string, pool *x509.CertPool, want ...string) {
 	t.Helper()
 	url := "https://" + address + "/metrics"

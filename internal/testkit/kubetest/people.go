@@ -25,7 +25,7 @@ const (
 	JobController = "system:serviceaccount:kube-system:job-controller"
 )
 
-// ConfigAs is Config for somebody else: their roles count, and admission sees their name.
+// ConfigAs is Config for another user: its roles count, and admission sees its name.
 func (e *Env) ConfigAs(user string, groups ...string) *rest.Config {
 	cfg := rest.CopyConfig(e.Config)
 	groups = append([]string{"system:authenticated"}, groups...)
@@ -37,7 +37,7 @@ func (e *Env) ConfigAs(user string, groups ...string) *rest.Config {
 	return cfg
 }
 
-// As is a client that acts as somebody else.
+// As is a client that acts as another user.
 func (e *Env) As(t testing.TB, user string, groups ...string) client.Client {
 	t.Helper()
 	c, err := client.New(e.ConfigAs(user, groups...), client.Options{Scheme: e.Scheme})

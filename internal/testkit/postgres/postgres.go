@@ -78,7 +78,7 @@ func Start(t testing.TB, name string) *Server {
 // Kill the server, as the loss of its machine does. What it had not written to files is lost.
 func (s *Server) Kill() { s.run("kill") }
 
-// Again starts the server on what it has left, at the same address.
+// Again starts the server again with its data, at the same address.
 func (s *Server) Again() { s.run("again") }
 
 // run hack/postgres.sh, which knows how to run a server.

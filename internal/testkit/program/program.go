@@ -58,8 +58,8 @@ func Start(t testing.TB, environment []string, args ...string) *Program {
 	return run(t, environment, nil, args)
 }
 
-// StartIdle starts the program as Start does, but it has only the processor time that others leave: what stands for other machines of the world takes
-// none from what is tested.
+// StartIdle starts the program as Start does, but it gets only processor time that others leave: programs that represent other machines
+// take none from the tested one.
 func StartIdle(t testing.TB, environment []string, args ...string) *Program {
 	t.Helper()
 	return run(t, environment, []string{"chrt", "--idle", "0"}, args)
@@ -153,7 +153,7 @@ func (p *Program) CPU(t testing.TB) time.Duration {
 	return sum
 }
 
-// Log is what it has said.
+// Log is its output.
 func (p *Program) Log() string { return p.log.String() }
 
 // Passes says whether a probe passes.

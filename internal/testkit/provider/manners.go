@@ -20,9 +20,9 @@ type Manner string
 
 const (
 	// Thinks says that the model thinks before it answers: thinking blocks with a signature, reasoning items with encrypted content, or
-	// reasoning_content, where the request asks for them.
+	// reasoning_content, if the request asks for them.
 	Thinks Manner = "thinks"
-	// Hides what the model thinks: only the signature is there, as where the display of thinking is omitted.
+	// Hides omits the model's thoughts: only the signature is there, as with display of thinking turned off.
 	Hides Manner = "hides"
 	// Redacts it: the block is a redacted_thinking.
 	Redacts Manner = "redacts"
@@ -34,7 +34,7 @@ const (
 	Comments Manner = "comments"
 	// Returns ends lines with CR and LF.
 	Returns Manner = "returns"
-	// Tears events into pieces, in the middle of a character where there is one of several bytes.
+	// Tears events into pieces, in the middle of a character if there is one of several bytes.
 	Tears Manner = "tears"
 	// Queues says that the response is queued before it is in progress. A Responses call that is not streamed is answered with just that.
 	Queues Manner = "queues"

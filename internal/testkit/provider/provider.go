@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package provider is a model provider that plays scripts: it speaks the wire formats of the real ones, and answers each
-// turn of a conversation as the script in its first message says. It keeps nothing of a conversation, so that requests may
-// be repeated and come in any order.
+// turn of a conversation as the script in its first message says. It keeps nothing of a conversation, so requests may come repeatedly and
+// in any sequence.
 package provider
 
 import (

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Script is what a model answers, turn by turn. It stands in the first message that has one, between a line ```script and
+// Script has a model's answers, turn by turn. It stands in the first message that has one, between a line ```script and
 // a line ```; so a Feature's prompt brings its own. After the last turn the model says that it is done.
 type Script struct {
 	Turns []Turn `json:"turns"`
@@ -54,7 +54,7 @@ type Turn struct {
 	Pause   Duration `json:"pause,omitempty"`
 	// Stop is why the answer ends, in the words of the dialect: pause_turn, max_tokens, refusal, length, content_filter, max_output_tokens.
 	Stop string `json:"stop,omitempty"`
-	// Output is how many tokens the answer is said to have; 10 where it is 0. Cache is how many of the request come from a cache and go to one.
+	// Output is how many tokens the answer reports; 0 means 10. Cache is how many of the request come from a cache and go to one.
 	Output int    `json:"output,omitempty"`
 	Cache  *Cache `json:"cache,omitempty"`
 	// Manners of the provider in this turn; an empty list is for none.
@@ -68,7 +68,7 @@ type Cache struct {
 	WriteHour int `json:"writeHour,omitempty"`
 }
 
-// Cut is where a stream breaks off.
+// Cut is the place at which a stream breaks off.
 type Cut string
 
 // Places in the third event: before it, in the middle of it, and in the middle of a character. End is the same as before it, but the
@@ -104,7 +104,7 @@ type Call struct {
 // Failure of a provider.
 type Failure struct {
 	Status int `json:"status"`
-	// Times that it fails; 1 where it is 0.
+	// Times that it fails; 0 means 1.
 	Times int `json:"times,omitempty"`
 	// RetryAfter in seconds.
 	RetryAfter int `json:"retryAfter,omitempty"`

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema checks objects against the CRDs that are shipped, as the API server does, but in process: what a test
-// makes of a status can be checked without a cluster, and thousands of times.
+// Package schema checks objects against the shipped CRDs, as the API server does, but in process, so that a test can check thousands of
+// statuses without a cluster.
 package schema
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package script is a connection whose other side follows a script: it has said all that it will ever say, and listens. Fuzz
+// Package script is a connection whose other side follows a script: it has sent everything that it will ever send, and reads. Fuzz
 // targets have no time for sockets.
 package script
 
@@ -29,7 +29,7 @@ type Conn struct {
 
 var _ net.Conn = (*Conn)(nil)
 
-// New is a connection to somebody who says this.
+// New is a connection to a side that sends this.
 func New(says ...[]byte) *Conn {
 	return &Conn{Closed: make(chan struct{}), poked: make(chan struct{}, 1), says: bytes.NewReader(bytes.Join(says, nil))}
 }
@@ -41,8 +41,8 @@ func (c *Conn) Heard() []byte {
 	return bytes.Clone(c.heard.Bytes())
 }
 
-// Read takes what the other side says. A read of one byte at its end waits for a deadline: so does net/http find out whether
-// a client is still there, which this one is.
+// Read takes what the other side says. A read of one byte at its end waits for a deadline: net/http uses such a read to find out whether a
+// client is still there, and this one is.
 func (c *Conn) Read(b []byte) (int, error) {
 	select {
 	case <-c.Closed:
@@ -63,7 +63,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 }
 
-// Write tells the other side.
+// Write writes to the other side.
 func (c *Conn) Write(b []byte) (int, error) {
 	select {
 	case <-c.Closed:

@@ -36,8 +36,8 @@ func Start(t testing.TB, handler http.Handler) *Server {
 }
 
 // Forget the connections of this moment, as a NAT does that has kept an idle one for too long: nothing passes on them in either direction
-// any more, and neither side learns about it. New connections work. The machine's own TCP still acknowledges what is sent, so that only a
-// question which expects an answer of the server finds out.
+// any more, and neither side learns about it. New connections work. The machine's own TCP still acknowledges data, so that only a request
+// with an expected answer reveals it.
 func (s *Server) Forget() { s.listener.forget() }
 
 // Accepted is how many connections have been made.

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workroom is a trusted volume with a base and a workspace that holds it: what the services of a watchdog need to be
-// tested, without an agent, a socket or an intake.
+// Package workroom makes a trusted volume with a base, and a workspace with its files, for tests of a watchdog's services without an agent,
+// a socket or an intake.
 package workroom
 
 import (
@@ -35,7 +35,7 @@ type Room struct {
 	// Base is the commit of the base.
 	Base   objects.ID
 	Orders protocol.Orders
-	// Reported is what was reported, by every process.
+	// Reported has the reports of every process.
 	Reported []protocol.CheckpointReport
 	Answers  []protocol.RequestReport
 
@@ -178,7 +178,7 @@ func (r *Room) Read(path string) string {
 	return string(content)
 }
 
-// Promoted is a file of what was promoted last; empty if there is none.
+// Promoted is a file of the tree promoted last; empty if there is none.
 func (r *Room) Promoted(path string) string {
 	r.t.Helper()
 	id, err := objects.ParseID(r.Journal.State().Promoted.Tree)
@@ -194,7 +194,7 @@ func (r *Room) Promoted(path string) string {
 	return string(content)
 }
 
-// WantRefs fails where the refs are not where the journal has them.
+// WantRefs fails the test if the refs differ from the journal.
 func (r *Room) WantRefs() {
 	r.t.Helper()
 	j := r.Journal.State()

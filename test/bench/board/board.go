@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Board takes results and prints them, one line each: what was measured, its baseline in the same run, the value that the
-// budget is about, the budget, and whether it holds. A figure without a baseline or a budget has "-" there.
+// Board takes results and prints them, one line each: what was measured, its baseline in the same run, the value that the budget limits,
+// the budget, and whether it holds. A figure without a baseline or a budget has "-" there.
 type Board struct {
 	// Print lines as they come.
 	Print bool
@@ -29,10 +29,10 @@ type Bound struct {
 	limit    float64
 }
 
-// AtMost is what a value may be.
+// AtMost is the largest allowed value.
 func AtMost(limit float64) Bound { return Bound{"<=", limit} }
 
-// AtLeast is what a value has to be.
+// AtLeast is the smallest allowed value.
 func AtLeast(limit float64) Bound { return Bound{">=", limit} }
 
 func (b Bound) holds(value float64) bool {
@@ -92,7 +92,7 @@ func (b *Board) Add(name, measured, baseline string, value float64, limit Bound)
 	}
 }
 
-// Number writes three significant digits, more where they are whole.
+// Number writes three significant digits, more if they are whole.
 func Number(v float64) string {
 	if v == float64(int64(v)) || v >= 1000 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

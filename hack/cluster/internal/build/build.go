@@ -67,7 +67,7 @@ type Builder struct {
 	Layout place.Layout
 }
 
-// Folder is where the product's programs are, or will be. Its name holds a hash of all that decides what they are.
+// Folder is the folder of the product's programs. Its name contains a hash of everything that they depend on.
 func (b Builder) Folder(p Product) (string, error) {
 	sum, err := b.hash(p)
 	if err != nil {
@@ -76,7 +76,7 @@ func (b Builder) Folder(p Product) (string, error) {
 	return filepath.Join(b.Layout.Builds(), p.Name+"-"+sum), nil
 }
 
-// IsBuilt reports whether the product is there.
+// IsBuilt reports whether the product is built.
 func (b Builder) IsBuilt(p Product) (bool, error) {
 	folder, err := b.Folder(p)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b Builder) IsBuilt(p Product) (bool, error) {
 	return err == nil, err
 }
 
-// Ensure builds the product as a step of the report unless it is there, and returns its folder.
+// Ensure builds the product as a step of the report unless it is built, and returns its folder.
 func (b Builder) Ensure(ctx context.Context, p Product, report *progress.Reporter) (string, error) {
 	folder, err := b.Folder(p)
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	PauseImage  = "local.test/pause:1"
 )
 
-// Cluster is what the configuration depends on.
+// Cluster has the values that the configuration depends on.
 type Cluster struct {
 	State    string // folder of all that the running cluster keeps
 	Kube     string // folder of the Kubernetes programs
@@ -40,7 +40,7 @@ type Cluster struct {
 	DNSImage string
 }
 
-// PKI is what the certificates are to name.
+// PKI has the names for the certificates.
 func (c Cluster) PKI() pki.Cluster {
 	return pki.Cluster{Node: Node, NodeIP: NodeIP, ServiceIP: ServiceIP}
 }

@@ -20,7 +20,7 @@ const (
 	containerdAddress = "/run/containerd/containerd.sock"
 )
 
-// Plan says what the node's first process is to do.
+// Plan says what the node's first process must do.
 func (c Cluster) Plan() node.Plan {
 	return node.Plan{
 		Hostname: Node,

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debian gets what the cluster needs from Debian's package archive, with apt as the machine has it set up.
+// Package debian gets packages for the cluster from Debian's package archive, with the machine's configuration of apt.
 package debian
 
 import (
@@ -39,7 +39,7 @@ func BuildTools() []Tool {
 	}
 }
 
-// NodeTools are what the running node calls.
+// NodeTools are the programs that the running node calls.
 func NodeTools() []Tool {
 	return []Tool{
 		{Package: "iproute2", Command: "ip"},
@@ -140,21 +140,21 @@ func apt(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// Set is what a layer is made of.
+// Set is the content of a layer.
 type Set struct {
 	// Packages bring all that they depend on.
 	Packages []string
 	// Without are packages that are left out although others depend on them.
 	Without []string
-	// Architecture as Debian names it, which is as Go does for amd64 and arm64; that of this machine where it is empty.
+	// Architecture as Debian names it, which is as Go does for amd64 and arm64; empty means the architecture of this machine.
 	Architecture string
 }
 
-// Package is one that a layer has.
+// Package is a package in a layer.
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Architecture is "all" where the package has no programs.
+	// Architecture is "all" if the package has no programs.
 	Architecture string `json:"architecture"`
 	// SHA256 of the package's file, in hexadecimal digits.
 	SHA256 string `json:"sha256"`
@@ -196,7 +196,7 @@ func (s Set) validate() error {
 	return nil
 }
 
-// Layer makes an image layer of packages, unless there is one, and returns its path. Which packages it has is said in ListOf(path).
+// Layer makes an image layer of packages, unless there is one, and returns its path. ListOf(path) lists its packages.
 func Layer(ctx context.Context, layout place.Layout, set Set) (string, error) {
 	if err := set.validate(); err != nil {
 		return "", err

@@ -21,7 +21,7 @@ type Link struct {
 	Routes      []string
 }
 
-// Connect makes the link to the network namespace of a process, and routes to what is behind it.
+// Connect makes the link to the network namespace of a process, and the routes to the networks behind it.
 func (l Link) Connect(pid int) error {
 	if err := l.check(); err != nil {
 		return err

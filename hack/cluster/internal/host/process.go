@@ -31,7 +31,7 @@ type Process struct {
 	Boot string
 }
 
-// Record is what is known of the running node.
+// Record is the stored state of the running node.
 type Record struct {
 	Process Process
 	// Started is when it was started.
@@ -57,7 +57,7 @@ func SaveRecord(state string, r Record) error {
 	return os.Rename(path+".new", path)
 }
 
-// LoadRecord reads the record; there is none where no node has been started.
+// LoadRecord reads the record; there is none before the first start of a node.
 func LoadRecord(state string) (record Record, ok bool, err error) {
 	content, err := os.ReadFile(recordPath(state))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +123,7 @@ func (p Process) Kill() error {
 }
 
 // Namespaced starts the driver's own binary as the first process of new namespaces. Its standard output and errors go
-// to the log file; go tells it to begin.
+// to the log file; go is the message to begin.
 func Namespaced(binary, log string, arguments ...string) (process Process, begin func() error, err error) {
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

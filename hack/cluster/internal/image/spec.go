@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// Spec says what an image is made of.
+// Spec describes an image.
 type Spec struct {
 	// Name with tag.
 	Name string
-	// Files are added on top of what is below.
+	// Files are added on top of the layers below.
 	Files []File
-	// Entrypoint and Command are what a container runs.
+	// Entrypoint and Command of a container.
 	Entrypoint, Command []string
 	// User is the numeric user and group ("65532" or "65532:65532") that a container runs as.
 	User string
@@ -29,7 +29,7 @@ type Spec struct {
 	Env []string
 	// Folder that a container starts in.
 	Folder string
-	// Architecture of the programs, as Go names it; that of this machine where it is empty.
+	// Architecture of the programs, as Go names it; empty means the architecture of this machine.
 	Architecture string
 }
 
@@ -43,7 +43,7 @@ type File struct {
 	Mode   int64
 }
 
-// ParseFile reads SOURCE:TARGET[:MODE]; the mode, of each file where the source is a folder, is octal, 0755 where it is left out.
+// ParseFile reads SOURCE:TARGET[:MODE]; the mode is octal, applies to each file if the source is a folder, and defaults to 0755.
 func ParseFile(text string) (File, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || !path.IsAbs(parts[1]) {

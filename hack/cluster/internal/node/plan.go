@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// Plan says what the first process is to do.
+// Plan says what the first process must do.
 type Plan struct {
 	Hostname string
 	// State is the folder of all that outlives the node's processes.

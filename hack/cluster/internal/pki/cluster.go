@@ -21,7 +21,7 @@ const (
 	VolumesUser = "tidewaiter:volumes"
 )
 
-// Cluster says what the certificates are to name.
+// Cluster has the names for the certificates.
 type Cluster struct {
 	Node      string // the node's name
 	NodeIP    string // the node's address, also the API server's

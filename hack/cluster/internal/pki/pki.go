@@ -32,7 +32,7 @@ type Authority struct {
 
 // Subject says whom a certificate is for.
 type Subject struct {
-	// Name is the common name: the user's name where the certificate authenticates a client.
+	// Name is the common name: the user's name if the certificate authenticates a client.
 	Name string
 	// Groups are the organisations: the user's groups.
 	Groups []string

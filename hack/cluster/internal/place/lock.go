@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Hold takes the lock on a file, waiting for its present holder, and returns the function that gives it back. The
-// kernel does that too when the process ends, however it ends. onWait is called once if there is a wait.
+// Hold takes the lock on a file, waiting for its present holder, and returns the function that releases it. The kernel also releases it
+// when the process ends, however it ends. Hold calls onWait once if it has to wait.
 func Hold(path string, onWait func()) (release func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -38,7 +38,7 @@ func (r *Reporter) Note(format string, arguments ...any) {
 	fmt.Fprintf(r.out, "  "+format+"\n", arguments...)
 }
 
-// Step runs do as the next step. status, which may be nil, tells while it lasts how far it has come.
+// Step runs do as the next step. status, which may be nil, returns the progress while it lasts.
 func (r *Reporter) Step(title string, status func() string, do func() error) error {
 	r.mu.Lock()
 	r.step++

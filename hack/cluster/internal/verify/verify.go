@@ -31,7 +31,7 @@ type Verifier struct {
 	Kubectl, Kubeconfig string
 	// Probe is the image of the probe, and Debian one of Debian packages that has a shell and Git.
 	Probe, Debian string
-	// Say tells how it goes, a line at a time.
+	// Say reports progress, a line at a time.
 	Say func(format string, arguments ...any)
 }
 

@@ -41,9 +41,9 @@ type Freeze struct {
 	Held bool
 	// Still: it stopped every process.
 	Still bool
-	// Flaw is why it was none: a process ran meanwhile, or it ended by its limit.
+	// Flaw is why the freeze failed: a process ran meanwhile, or it ended by its limit.
 	Flaw error
-	// Pause is what came of asking the agent to pause before it; nil if that was not asked.
+	// Pause is the agent's answer to the request for a pause before the freeze; nil without a request.
 	Pause *protocol.Pause
 }
 
@@ -87,7 +87,7 @@ func New(o Options) *Service {
 // Close closes the log of file events.
 func (s *Service) Close() error { return s.recorder.events.close() }
 
-// Occasion is what a checkpoint is taken for.
+// Occasion is the reason for a checkpoint.
 type Occasion struct {
 	Trigger string
 	// Task that was worked on, and how its process ended when the checkpoint closes it.

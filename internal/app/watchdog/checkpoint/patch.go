@@ -24,9 +24,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
-// Patch is an operation that the agent asks for.
+// Patch is a patch that the agent sends.
 type Patch struct {
-	// ID is the agent's own: what was done under it is done once.
+	// ID is the agent's own: the watchdog carries out one ID once.
 	ID string
 	// Text in Git's format.
 	Text string

@@ -15,7 +15,7 @@ import (
 // doubtful is why what a lost attempt left is not promoted.
 const doubtful = "an attempt that was lost left it behind, perhaps half written"
 
-// Recover completes a checkpoint that was journaled and not acted on in full, where there is one.
+// Recover completes a checkpoint that is in the journal and not carried out in full, if there is one.
 func (s *Service) Recover(ctx context.Context) error { return s.recorder.recover(ctx) }
 
 // ready completes what a crash interrupted. Without an agent, what differs from what the last checkpoint left is not to be
@@ -55,8 +55,8 @@ func (s *Service) catchUp(ctx context.Context, o Occasion) error {
 	return errors.Join(err, o.Freezer.Thaw(ctx))
 }
 
-// KeepRemains puts what a lost attempt left in the workspace into the chain before the workspace goes back. It is never
-// promoted: the process that wrote it may have been in the middle of a file.
+// KeepRemains puts what a lost attempt left in the workspace into the chain before the workspace goes back. The watchdog never promotes it:
+// the process that wrote it may have been in the middle of a file.
 func (s *Service) KeepRemains(ctx context.Context, orders protocol.Orders) error {
 	state := s.Journal.State()
 	o := Occasion{Trigger: protocol.TriggerFinal, Terms: TermsOf(orders), Orders: orders, Doubt: doubtful}

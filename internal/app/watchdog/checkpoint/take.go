@@ -33,8 +33,8 @@ type judged struct {
 // end all the same.
 const slowJudging = 5 * time.Second
 
-// Take completes what a crash interrupted, and takes a checkpoint. An error means that nothing was recorded, or that the
-// intent is in the journal and is acted on when it is read again.
+// Take completes what a crash interrupted, and takes a checkpoint. An error means that nothing was recorded, or that the intent is in the
+// journal and a restarted watchdog carries it out.
 func (s *Service) Take(ctx context.Context, o Occasion) (Taken, error) {
 	if err := s.ready(ctx, &o); err != nil {
 		return Taken{}, err

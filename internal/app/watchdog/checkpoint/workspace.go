@@ -14,8 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
-// Workspace is opened when it is needed: a run without an agent can mostly do without. An act may open it while the loop
-// asks for its engine.
+// Workspace opens its engine when it is needed: a run without an agent mostly does not need it. An act may open it while the loop asks for its engine.
 type Workspace struct {
 	options workspace.Options
 	health  *health.Health
@@ -33,7 +32,7 @@ func (w *Workspace) Engine() *workspace.Engine { return w.engine.Load() }
 // Root of the workspace.
 func (w *Workspace) Root() string { return w.options.Root }
 
-// Open the workspace. What the last checkpoint left is what is believed; the engine finds out what is true.
+// Open the workspace. It assumes the state after the last checkpoint; the engine finds out the real one.
 func (w *Workspace) Open(ctx context.Context, s journal.State) error {
 	engine := w.Engine()
 	if engine == nil {
@@ -54,7 +53,7 @@ func (w *Workspace) Open(ctx context.Context, s journal.State) error {
 	return engine.Reset(ctx, base, current)
 }
 
-// Need opens it where it is not open.
+// Need opens it if it is not open.
 func (w *Workspace) Need(ctx context.Context, s journal.State) error {
 	if w.Engine() != nil {
 		return nil

@@ -103,7 +103,7 @@ type NotAllowedError struct{ Fault protocol.Fault }
 
 func (e *NotAllowedError) Error() string { return e.Fault.Message }
 
-// Push delivers the head and gives its commit; never by force, and nowhere that the policy of now does not allow. It may have been done before.
+// Push delivers the head and returns its commit; never by force, and only to where the policy in effect now allows. It may repeat an earlier push.
 func (s *Service) Push(ctx context.Context, o protocol.Orders) (string, error) {
 	head := s.Journal.State().Promoted.Commit
 	if err := s.Guard(); err != nil {

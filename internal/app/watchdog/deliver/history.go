@@ -101,8 +101,8 @@ func (s *Service) squash(ctx context.Context, o protocol.Orders, why string) (st
 	return id.String(), err
 }
 
-// Replace moves the delivery to the single commit that replaces it in the journal, unless it is there already. The commits
-// that it replaces keep a ref: the record of them stays whole.
+// Replace moves the delivery to the single commit that replaces it in the journal, unless it is there already. The replaced commits keep a
+// ref, so that their record stays complete.
 func (s *Service) Replace(ctx context.Context) error {
 	q := s.Journal.State().Squashed
 	if q == nil {

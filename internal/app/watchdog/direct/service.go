@@ -17,13 +17,13 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// Journal remembers how far directives are.
+// Journal stores the states of directives.
 type Journal interface {
 	Note(journal.Record) error
 	State() journal.State
 }
 
-// Service has the directives of one Feature. Make it with New. Its methods may be called from any goroutine.
+// Service has the directives of one Feature. Make it with New. Its methods are safe for concurrent use.
 type Service struct {
 	journal Journal
 	log     *slog.Logger
@@ -70,7 +70,7 @@ func (s *Service) now() directives.List {
 	return j.Directives.Given(s.given, j.TasksDone())
 }
 
-// Given are the directives that are given now, and how far each is.
+// Given are the current directives with their states.
 func (s *Service) Given() directives.List {
 	s.mu.Lock()
 	defer s.mu.Unlock()

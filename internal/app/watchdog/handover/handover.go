@@ -43,9 +43,9 @@ const (
 type Options struct {
 	Dir     trusted.Dir
 	Journal *trusted.Journal
-	// Repository of the checkpoints; nil if there is none yet, and nothing to hand over.
+	// Repository of the checkpoints; nil if there is none yet.
 	Repository *git.Repository
-	// Send sends the gateway something in gzip, at a path; nil hands nothing over. ErrRefused is wrapped where it does not help to try again.
+	// Send sends the gateway something in gzip, at a path; nil turns the service off. ErrRefused is wrapped if it does not help to try again.
 	Send  func(ctx context.Context, path string, packed []byte) error
 	Log   *slog.Logger
 	Probe steps.Probe
@@ -72,7 +72,7 @@ func New(o Options) *Service {
 	return &Service{Options: o, queue: newQueue(o.Dir, mark), less: make(chan struct{}, 1)}
 }
 
-// Taken tells that a checkpoint was acted on. It waits for nothing.
+// Taken says that a checkpoint was carried out. It does not block.
 func (s *Service) Taken(i journal.Intent) {
 	base := ""
 	if b := s.Journal.State().Base; b != nil {
@@ -81,7 +81,7 @@ func (s *Service) Taken(i journal.Intent) {
 	s.queue.add(entryOf(i, base))
 }
 
-// Steered tells that a step of steering is in the journal. It waits for nothing.
+// Steered says that a step of steering is in the journal. It does not block.
 func (s *Service) Steered(x protocol.SteeringStep) { s.queue.add(entry{steering: &x}) }
 
 // Serve hands over until the context ends, or a probe ends the process.

@@ -17,7 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/vitals"
 )
 
-// Component of the watchdog that something may be wrong with.
+// Component of the watchdog that may have a problem.
 type Component string
 
 // Components.
@@ -41,14 +41,14 @@ const (
 // fullness of a volume that is told, in percent. They are steps, so that a volume that fills is told thrice and not always.
 var fullness = [...]int64{95, 90, 80}
 
-// Health is what the watchdog works around. Its methods may be called from any goroutine; its zero value has no problems.
+// Health has the problems that the watchdog works around. Its methods are safe for concurrent use; its zero value has no problems.
 type Health struct {
 	mu       sync.Mutex
 	problems map[Component]string
 	measured time.Time
 }
 
-// Tell notes what is wrong with a component; empty for nothing.
+// Tell records the problem of a component; empty for none.
 func (h *Health) Tell(c Component, problem string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +61,7 @@ func (h *Health) Tell(c Component, problem string) {
 	}
 }
 
-// List returns what is wrong, in a stable order.
+// List returns the problems, sorted.
 func (h *Health) List() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

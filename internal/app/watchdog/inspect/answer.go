@@ -17,7 +17,7 @@ import (
 // errCut: the answer is longer than answers may be.
 var errCut = fmt.Errorf("cut after %d MiB: ask for less, such as one checkpoint", protocol.MaxAnswerBytes>>20)
 
-// Answer writes what an inquiry asks for.
+// Answer writes the answer to an inquiry.
 func Answer(ctx context.Context, d trusted.Dir, q protocol.Inquiry, out io.Writer) error {
 	out = &limited{out: out, left: protocol.MaxAnswerBytes}
 	switch q.Kind {
@@ -39,7 +39,7 @@ func Answer(ctx context.Context, d trusted.Dir, q protocol.Inquiry, out io.Write
 	}
 }
 
-// Code is the HTTP status that an error has for the one who asked.
+// Code is the HTTP status of an error for the caller of an inquiry.
 func Code(err error) int {
 	switch {
 	case errors.Is(err, ErrUsage):

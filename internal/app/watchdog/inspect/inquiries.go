@@ -30,7 +30,8 @@ func NewInquiries(d trusted.Dir, log *slog.Logger) *Inquiries {
 	return &Inquiries{dir: d, log: log, next: make(chan protocol.Inquiry, 1)}
 }
 
-// Take never blocks. Who asked the one that is dropped has given up: there is one inquiry of a Feature at a time.
+// Take queues an inquiry, drops an older waiting one, and never blocks. The caller of the dropped one has given up: there is one inquiry of
+// a Feature at a time.
 func (i *Inquiries) Take(q protocol.Inquiry) {
 	select {
 	case <-i.next:

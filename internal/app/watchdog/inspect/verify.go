@@ -33,7 +33,7 @@ const (
 var (
 	// ErrUsage: the command line, or the inquiry, is not understood.
 	ErrUsage = errors.New("usage")
-	// ErrBroken: the record of the Feature is not whole; what is broken has been printed.
+	// ErrBroken: the record of the Feature is not whole; the output says what is broken.
 	ErrBroken = errors.New("the record is not whole")
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 )
 
-// Access is what a repository is reached with.
+// Access has what the watchdog needs to reach a repository.
 type Access struct {
-	// GitSecret is where the Secret of the repository is mounted.
+	// GitSecret is the mount path of the repository's Secret.
 	GitSecret string
 	// Gateway as a URL: Git goes through its proxy with the pod's token, read from the path Token, and the CA at the path CA.
 	// Without a URL Git goes straight to the server.

@@ -1,8 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reporter says what happens: to the spool, from where intake gets it, and to the journal where it must not be said
-// twice.
+// Package reporter reports what happens: to the spool, from which intake gets it, and to the journal if a repetition must be recognised.
 package reporter
 
 import (
@@ -49,7 +48,7 @@ type Reporter struct {
 // New reporter. Until it is Opened it has only statuses to report.
 func New(o Options) *Reporter { return &Reporter{Options: o} }
 
-// Opened gives it the journal.
+// Opened gives the journal to the reporter.
 func (r *Reporter) Opened(j Journal) { r.journal = j }
 
 // Checkpoint reports a checkpoint.
@@ -57,7 +56,7 @@ func (r *Reporter) Checkpoint(c protocol.CheckpointReport) error {
 	return r.report(protocol.Report{Checkpoint: &c})
 }
 
-// Acknowledged reports what the agent has acknowledged. It may be called from any goroutine.
+// Acknowledged reports what the agent has acknowledged. It is safe for concurrent use.
 func (r *Reporter) Acknowledged(a protocol.Acknowledgment) error {
 	return r.report(protocol.Report{Acknowledged: &a})
 }
@@ -80,7 +79,7 @@ func (r *Reporter) Failed(f protocol.CheckpointFailure) error {
 	return r.report(protocol.Report{Failed: &f})
 }
 
-// Status reports a status with the problems of now, unless it is the one that was reported last. It is for one goroutine.
+// Status reports a status with the problems of now, unless it equals the last reported one. It is not safe for concurrent use.
 func (r *Reporter) Status(ctx context.Context, s protocol.StatusReport) {
 	s.Problems = r.Health.List()
 	text, err := json.Marshal(s)

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retain keeps the trusted repository small: packs are put together, what nothing reaches is dropped, and what was
-// never promoted has a budget.
+// Package retain keeps the trusted repository small: it puts packs together, drops what nothing reaches, and keeps never promoted content
+// within a budget.
 package retain
 
 import (

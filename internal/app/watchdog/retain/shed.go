@@ -16,9 +16,9 @@ import (
 // tidyPause is how often it is looked whether a tidying that was called off has ended.
 const tidyPause = 5 * time.Millisecond
 
-// Shed drops the content of the oldest checkpoints once what was never promoted takes more than the policy's budget. It is
-// called between two acts, when nothing else writes to the repository. The watchdog continues after a failure: the next checkpoint tries
-// again, and a full volume causes an error of its own.
+// Shed drops the content of the oldest checkpoints once never promoted content takes more than the policy's budget. Call it between two
+// acts, when nothing else writes to the repository. The watchdog continues after a failure: the next checkpoint tries again, and a full
+// volume causes an error of its own.
 func (s *Service) Shed(ctx context.Context, o protocol.Orders) error {
 	budget := o.Policy.UnpromotedBytes
 	added, err := s.Repository.Packs().Added()

@@ -41,7 +41,7 @@ func (s *Service) Wanted() <-chan struct{} {
 	return s.gate.wanted
 }
 
-// Act that is wanted; nil for none.
+// Act that the session wants; nil for none.
 func (s *Service) Act() *session.Act {
 	return look(s, func(state *session.State) *session.Act {
 		if state.Act == nil {

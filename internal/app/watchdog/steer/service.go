@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package steer hears an agent's conversation with its models, and carries out what core/session decides on it. It has the lock, the gate that requests wait
-// at, the timers and the cache of what is remembered; it decides nothing.
+// Package steer follows an agent's conversation with its models, and carries out what core/session decides. It has the lock, the gate at
+// which requests wait, the timers and the cache of the session's state; it decides nothing.
 package steer
 
 import (
@@ -26,13 +26,13 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
 )
 
-// Cache keeps what is remembered. Its loss is harmless: what was decided is in the journal.
+// Cache stores the session's state. Its loss is harmless: the decisions are in the journal.
 type Cache interface {
 	Load() ([]byte, error)
 	Keep(data []byte) error
 }
 
-// Directives are what people tell the agent while it works.
+// Directives are users' messages to the working agent.
 type Directives interface {
 	// Given are the current directives with their states.
 	Given() directives.List
@@ -45,16 +45,16 @@ type Options struct {
 	// Terms that hold now.
 	Terms func() session.Terms
 	Cache Cache
-	// Recorder of what is done, in the Attempt with this number.
+	// Recorder of steering, in the Attempt with this number.
 	Recorder Recorder
 	Attempt  int64
-	// Reach of an agent that asks no model: whether it has tools, and takes lines.
+	// Reach of an agent that calls no model: whether it has tools, and takes lines.
 	Reach steering.Reach
-	// Directives of people; nil if there are none.
+	// Directives of users; nil if there are none.
 	Directives Directives
 	// Told is called with each notice about its work that the agent gets; it may be nil.
 	Told func(text string)
-	// Acknowledged keeps what the agent has acknowledged; never nil.
+	// Acknowledged stores the agent's acknowledgment; never nil.
 	Acknowledged func(protocol.Acknowledgment) error
 	Now          func() time.Time
 	Log          *slog.Logger
@@ -82,7 +82,7 @@ type Service struct {
 
 var _ modelproxy.Observer = (*Service)(nil)
 
-// New resumes with what was kept before and what the journal says. What cannot be read is forgotten: most of the conversation is heard again.
+// New resumes with the stored state and the journal. It drops a state that it cannot read, because later requests repeat most of the conversation.
 func New(o Options) *Service {
 	s := &Service{
 		options: o, changed: make(chan struct{}, 1), late: time.NewTimer(time.Hour), unspoken: make(chan struct{}, 1), gate: newGate(),
@@ -256,7 +256,7 @@ func (s *Service) Moved() {
 	look(s, func(state *session.State) bool { state.Moved(); return true })
 }
 
-// Captured says what a checkpoint has found.
+// Captured records the result of a checkpoint.
 func (s *Service) Captured(tree, verdict string) {
 	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Captured(f, tree, verdict) })
 }
@@ -271,7 +271,7 @@ func (s *Service) Ended(resumable bool) {
 	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Ended(f, resumable) })
 }
 
-// Post changes what the agent is to be told of its work; change says whether it is kept at once.
+// Post changes the notices about its work for the agent; change says whether to store them at once.
 func (s *Service) Post(change func(*notice.Board) (keep bool)) {
 	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Post(f, change) })
 }
@@ -290,18 +290,18 @@ func (s *Service) Words() (words string) {
 	return words
 }
 
-// Line is what is to be written to the agent's standard input; false for nothing. Said tells that it was.
+// Line returns the text to write to the agent's standard input; false for none. Call Said after writing it.
 func (s *Service) Line() (w session.Word, is bool) {
 	look(s, func(state *session.State) bool { w, is = state.Line(); return is })
 	return w, is
 }
 
-// Said tells that the Line of a step was written, as far as it could be.
+// Said records that the Line of a step was written, as far as possible.
 func (s *Service) Said(step int64) {
 	s.with(func(state *session.State, _ session.Facts) session.Effects { return state.Said(step) })
 }
 
-// Unspoken says that there may be a Line.
+// Unspoken says that a Line may be waiting.
 func (s *Service) Unspoken() <-chan struct{} {
 	if s == nil {
 		return nil
@@ -318,7 +318,7 @@ func (s *Service) Talks() bool { return look(s, (*session.State).Talks) }
 // Silent describes the broken rules about which the watchdog asked the agent twice without an answer.
 func (s *Service) Silent() []string { return look(s, (*session.State).Silent) }
 
-// Checked is a checkpoint of an agent that takes lines. It returns what the agent is to be asked once more.
+// Checked records a checkpoint of an agent that takes lines. It returns the acknowledgments to request again.
 func (s *Service) Checked() (due []notice.Ask) {
 	s.with(func(state *session.State, f session.Facts) (e session.Effects) {
 		due, e = state.Checked(f)
@@ -327,7 +327,7 @@ func (s *Service) Checked() (due []notice.Ask) {
 	return due
 }
 
-// Understood is what the agent says of rules that it broke by another way than its conversation.
+// Understood handles acknowledgments of broken rules that come by another way than the conversation.
 func (s *Service) Understood(said ...notice.Understood) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Recorder writes down what was done about an agent that is in trouble.
+// Recorder records the steps of steering an agent in trouble.
 type Recorder interface {
-	// Recorded is what is written down.
+	// Recorded returns the recorded steps.
 	Recorded() journal.Steered
 	// Steered writes one step down. It is durable when Steered returns.
 	Steered(x protocol.SteeringStep) error

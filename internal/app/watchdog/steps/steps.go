@@ -16,7 +16,7 @@ import (
 // Probe is called after each step that a crash may follow; its error ends the process at once. A nil Probe never does.
 type Probe func(step string) error
 
-// After asks the probe.
+// After calls the probe.
 func (p Probe) After(step string) error {
 	if p == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/tools"
 )
 
-// Journal remembers what an agent was answered.
+// Journal stores the answers to an agent's calls.
 type Journal interface {
 	Note(journal.Record) error
 	State() journal.State
@@ -27,7 +27,7 @@ type Journal interface {
 // errClosed is told to an agent that calls a tool when nothing more is taken from it.
 var errClosed = errors.New("no task accepts calls: the task is complete, or the attempt is ending")
 
-// Backend is for the server of the tools. Its methods may be called from any goroutine.
+// Backend is the backend of the tool server. Its methods are safe for concurrent use.
 type Backend struct {
 	journal Journal
 	trees   func() (*objects.Tree, error)
@@ -63,7 +63,7 @@ func (b *Backend) Calls() <-chan Call { return b.calls }
 // Close ends every call that has no answer, and every later call: the loop is over, and the next watchdog decides about the task.
 func (b *Backend) Close() { b.once.Do(func() { close(b.closed) }) }
 
-// Call is something that the agent asks for; one of the fields is set.
+// Call is a request of the agent; one of the fields is set.
 type Call struct {
 	patch    *PatchCall
 	question *questionCall

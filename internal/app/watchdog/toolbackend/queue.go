@@ -22,7 +22,7 @@ const (
 	maxQuestions = 200
 )
 
-// Queue holds what the agent has asked for and has no answer to. It belongs to the loop's goroutine.
+// Queue holds the agent's requests without an answer. Only the loop's goroutine may use it.
 type Queue struct {
 	backend *Backend
 	journal Journal
@@ -36,7 +36,7 @@ type Queue struct {
 	asked   []*questionCall
 }
 
-// Handle takes a call. What can be answered at once is; See tells the rest.
+// Handle takes a call, and answers it at once if it can; See returns the others.
 func (q *Queue) Handle(c Call) {
 	switch {
 	case c.patch != nil:
