@@ -39,7 +39,7 @@ type Source struct {
 	Enforcement Enforcement
 	// Suspend lets no agent work.
 	Suspend bool
-	// More specific sources may override Defaults, but not Overrides.
+	// Defaults can be overridden by more specific sources; Overrides cannot.
 	Defaults, Overrides Rules
 }
 
