@@ -22,8 +22,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 )
 
-// CacheByObject limits the manager's cache to the objects of Features: no other pod, Job, volume or ConfigMap of the cluster, and of other
-// network policies only the parts that open a network. Reads of these kinds from the cache see only these objects.
+// CacheByObject limits the manager's cache to the objects of Features: no other pod, Job, volume or ConfigMap of the cluster. Of other
+// network policies it keeps only the parts that open a network. Reads of these kinds from the cache see only these objects.
 func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, error) {
 	labelled, err := labels.NewRequirement(v1alpha1.LabelFeature, selection.Exists, nil)
 	if err != nil {

@@ -36,8 +36,8 @@ var directions = map[string]v1alpha1.Direction{
 	"global-output": v1alpha1.DirectionOutput,
 }
 
-// Mirror makes a Template of each ConfigMap of the system namespace that is labelled as one, so that teams that manage
-// templates as ConfigMaps see of them what they would see of Templates. All fields are required.
+// Mirror makes a Template of each ConfigMap of the system namespace with the label of a template. So teams that manage templates as
+// ConfigMaps see the same status as with Templates. All fields are required.
 type Mirror struct {
 	// Client writes.
 	Client client.Client

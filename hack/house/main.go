@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command house prints figures of the code for people to look at: the largest packages, files, functions and types, functions that take what could be
-// their receiver, duplicate lines, and exported names that nobody uses. No figure fails a build: it only says where to look.
+// Command house prints figures of the code: the largest packages, files, functions and types, and functions that take what could be their
+// receiver. It also prints duplicate lines, and exported names that nobody uses. No figure fails a build: it only says where to look.
 package main
 
 import (

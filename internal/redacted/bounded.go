@@ -12,8 +12,8 @@ import (
 // escaped is the most bytes that JSON takes for one of a text.
 const escaped = 6
 
-// Bounded returns a copy of a document that has at most the given bytes in each text, and the given bytes of JSON in all texts together:
-// the last texts may then be empty. It does not change the document.
+// Bounded returns a copy of a document that has at most the given bytes in each text, and the given bytes of JSON in all texts together.
+// The last texts may then be empty. It does not change the document.
 func Bounded[T any](document T, text, all int) T {
 	c := clipper{text: text, room: all}
 	return c.value(reflect.ValueOf(&document).Elem()).Interface().(T) //nolint:forcetypeassert // a copy has the type of what was copied

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 )
 
-// Logs are the options of a handler whose lines have no secrets: each message and each value is searched on its own, so that no two of them
+// Logs are the options of a handler whose lines have no secrets. It searches each message and each value on its own, so that no two of them
 // hide what stands between them.
 func Logs(level slog.Leveler) *slog.HandlerOptions {
 	return &slog.HandlerOptions{Level: level, ReplaceAttr: attribute}

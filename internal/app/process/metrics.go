@@ -12,8 +12,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// ServeMetrics serves metrics over TLS with a certificate of the process's own, to callers that may get /metrics of the cluster; the API server
-// says who they are and what they may. The address "0" turns them off.
+// ServeMetrics serves metrics over TLS with a certificate of the process's own, to callers with permission to get /metrics of the cluster.
+// The API server authenticates and authorizes them. The address "0" turns them off.
 func ServeMetrics(mgr ctrl.Manager, address string, own *tls.Config) error {
 	server, err := metricsserver.NewServer(metricsserver.Options{
 		BindAddress: address, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,

@@ -38,8 +38,8 @@ type Options struct {
 	TerminationGrace time.Duration
 }
 
-// DefaultOptions fit a pod of Tidewaiter: both termination times together stay below its grace period of 60 s, and the
-// orphan limit is the longest pause of the kubelet between two starts of a container that crashes.
+// DefaultOptions fit a pod of Tidewaiter: both termination times together stay below its grace period of 60 s. The orphan limit is the
+// longest pause of the kubelet between two starts of a container that crashes.
 func DefaultOptions() Options {
 	return Options{
 		Socket:           protocol.SocketPath,

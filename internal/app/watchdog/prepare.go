@@ -30,8 +30,8 @@ type preparation struct {
 	services *services // nil until open
 }
 
-// Prepare readies the volumes for the agent. If something keeps it from doing so, Prepare reports a fault and tries again, until it works,
-// the orders end the attempt, or only a user can fix it.
+// Prepare readies the volumes for the agent. If something keeps it from doing so, Prepare reports a fault and tries again. It stops when it
+// succeeds, the orders end the attempt, or only a user can fix the fault.
 func Prepare(ctx context.Context, o Options) error {
 	a, err := begin(ctx, o)
 	if err != nil {

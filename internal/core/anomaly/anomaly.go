@@ -138,8 +138,8 @@ type Finding struct {
 	Mute bool `json:"mute,omitempty"`
 	// Calm says that the agent has done something else since. It is over when that lasts.
 	Calm bool `json:"calm,omitempty"`
-	// Succeeds says that what repeats has succeeded, and Worked that calls have had an effect since the newest valid checkpoint: an agent that
-	// begins again would make them twice.
+	// Succeeds says that what repeats has succeeded, and Worked that calls have had an effect since the newest valid checkpoint. An agent that
+	// begins again would make these calls twice.
 	Succeeds bool `json:"succeeds,omitempty"`
 	Worked   bool `json:"worked,omitempty"`
 	// Evidence says what was seen, with figures, as a sentence without its full stop.

@@ -17,9 +17,9 @@ func (s *State) Started(at time.Time) {
 	}
 }
 
-// Awaits is the background command that the agent waits for: its model has given its last answer and has no new request, no tool is at
-// work, and a process is running that started after the model's first tool call. Earlier processes, such as a tool server, belong to
-// the agent itself. The text is empty if it waits for none. The name is quoted, since the agent chooses it.
+// Awaits is the background command that the agent waits for. The agent waits if its model has given its last answer, no request and no tool
+// is in progress, and a process is running that started after the model's first tool call. Earlier processes, such as a tool server, belong
+// to the agent itself. The text is empty if it waits for none. The name is quoted, since the agent chooses it.
 func (s *State) Awaits(r Thresholds, now time.Time) string {
 	if s.Used.Idle || s.Acted.IsZero() || now.Sub(s.Pulsed) > r.Silence || !s.quiet(r, now) {
 		return ""

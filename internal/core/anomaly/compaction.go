@@ -3,8 +3,8 @@
 
 package anomaly
 
-// Compaction says when a client sums up the conversation by itself, so that it has room again: at Percent of the window, or when less than Free
-// tokens of it are left, whichever comes first. The zero value is a client that does not, or of which nobody knows.
+// Compaction says when a client sums up the conversation by itself, to make room: at Percent of the window, or when less than Free tokens
+// of it are left. The zero value is a client that does not, or of which nobody knows.
 type Compaction struct {
 	Percent int
 	Free    int64
@@ -12,8 +12,8 @@ type Compaction struct {
 	MostFree int
 }
 
-// At is the point of a window at which the client compacts, in tokens; 0 if it does not, or if the window is smaller than the space that it
-// wants to keep free.
+// At is the point of a window at which the client compacts, in tokens. It is 0 if the client does not compact, or if the window is smaller
+// than the space that it wants to keep free.
 func (c Compaction) At(window int64) int64 {
 	free := c.Free
 	if c.MostFree > 0 {

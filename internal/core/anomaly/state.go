@@ -88,8 +88,8 @@ type Thread struct {
 	Same  int `json:"same,omitempty"`
 	// Fails counts the consecutive turns without a success and without a change.
 	Fails int `json:"fails,omitempty"`
-	// Fill of the window after the newest answers in thousandths, Compacts the least at which the client was seen to compact, and Left what the newest
-	// compaction has left. Window of the model that answered last, in tokens.
+	// Fill is the used part of the window after the newest answers, in thousandths. Compacts is the lowest fill at which the client compacted,
+	// and Left the fill after the newest compaction. Window of the model that answered last, in tokens.
 	Fill     []int `json:"fill,omitempty"`
 	Compacts int   `json:"compacts,omitempty"`
 	Left     int   `json:"left,omitempty"`
@@ -101,8 +101,8 @@ type Thread struct {
 	News   int   `json:"news,omitempty"`
 	Rounds int   `json:"rounds,omitempty"`
 	Began  int64 `json:"began,omitempty"`
-	// Errors is the number of consecutive errors instead of an answer, and Asks the number of consecutive requests without anything new; also
-	// the time of the first of them, and the newest status.
+	// Errors is the number of consecutive errors instead of an answer, and Asks the number of consecutive requests without anything new.
+	// Troubled is the time of the first of them, and Status the newest status.
 	Errors    int       `json:"errors,omitempty"`
 	Asks      int       `json:"asks,omitempty"`
 	Permanent int       `json:"permanent,omitempty"`

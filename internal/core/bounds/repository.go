@@ -26,9 +26,9 @@ const (
 // hostname is a name of letters, digits, dots and hyphens, in lower case.
 var hostname = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
-// Repository is the normalized form of a repository's URL for comparison with globs: host/path, the host in lower case, a port only where it is
-// not 443, the path decoded and without ".git" at its end. Unlike the key of a lock it never treats two repositories as one: the case of a
-// path counts, and a URL that a server may read in more than one way is an error.
+// Repository is the normalized form of a repository's URL for comparison with globs: host/path. The host is in lower case, with a port if
+// it is not 443. The path is decoded, without ".git" at its end. Unlike the key of a lock it never treats two repositories as one. The case
+// of a path counts, and a URL that a server may read in more than one way is an error.
 func Repository(raw string) (string, error) {
 	if !utf8.ValidString(raw) || len(raw) < len(scheme) || !strings.EqualFold(raw[:len(scheme)], scheme) {
 		return "", errors.New("it does not begin with https://")

@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chain checks the record of a Feature from its base to its head. The journal, whose lines name each other, says
-// what happened; every checkpoint is a commit whose parent is the checkpoint before it, and which names the journal's last
-// line at that time. Nothing of it can be edited, cut, moved or left out without breaking a link.
+// Package chain checks the record of a Feature from its base to its head. The journal, whose lines name each other, says what happened.
+// Every checkpoint is a commit whose parent is the checkpoint before it, and which names the journal's last line at that time. Nothing of
+// it can be edited, cut, moved or left out without breaking a link.
 package chain
 
 import (

@@ -85,8 +85,8 @@ type Turn struct {
 	// Messages is their number. Aligned is how many of them, from the beginning, are at the positions of the thread's previous request,
 	// whatever they say now.
 	Messages, Aligned int
-	// Fleeting says that what that request had behind those messages was only for that request, such as a reminder: now they are last, or the
-	// model's text follows them, or something new and then the same reminder.
+	// Fleeting says that what that request had behind those messages was only for that request, such as a reminder. In the new request they
+	// are last, or the model's text follows them, or something new and then the same reminder.
 	Fleeting bool
 	// Tail is how many at the end are such reminders, which the client repeats in each request.
 	Tail int
@@ -99,7 +99,7 @@ type Thread struct {
 	ID     int    `json:"id"`
 	Kind   Kind   `json:"kind"`
 	System Digest `json:"system"` // the last one that it was heard with
-	// Before is the digest of the system text before that one: a request about the whole conversation, such as the one for its summary, may
+	// Before is the digest of the system text before that one. A request about the whole conversation, such as the one for its summary, may
 	// have a system text of its own.
 	Before Digest `json:"before"`
 	Turns  int    `json:"turns"`

@@ -33,7 +33,7 @@ type Repeats struct {
 
 // Repeats finds, at the end of a conversation, the exchanges that surgery may remove: failed tool calls, and calls that the model
 // repeated later with the same result. The newest one stays. An exchange is everything that a model says until it gets results, and these
-// results, so that no call loses its result; an exchange with anything else in it stays. ends are where the entries end.
+// results, so that no call loses its result. An exchange with anything else in it stays. The argument ends has the end of each entry.
 func (b *Book) Repeats(r Request, ends []int, tool func(name string) bool) (found Repeats) {
 	exchanges := b.exchanges(r, ends)
 	if len(exchanges) == 0 {

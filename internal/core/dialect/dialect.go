@@ -25,8 +25,8 @@ const MaxBody = 32 << 20
 // Kind of an endpoint.
 type Kind int
 
-// Kinds. Generate asks a model for an answer; Measure asks about a request without an answer (how many tokens it has); List
-// lists models; Probe asks whether the server is available.
+// Kinds. Generate asks a model for an answer. Measure asks about a request without an answer (how many tokens it has). List lists models.
+// Probe asks whether the server is available.
 const (
 	Generate Kind = iota
 	Measure

@@ -135,7 +135,7 @@ func reads(names ...string) map[string]shape {
 	return members
 }
 
-// Filter handles what the provider would do elsewhere and the policy does not allow: it removes what clients send by default, and refuses
+// Filter handles what the provider would do elsewhere and the policy does not allow. It removes what clients send by default, and refuses
 // the request for anything else (*RefusedError). Every other byte stays the same. ReadRequest must have read the request.
 func (r Request) Filter(e Endpoint, a Allowed) (Request, error) {
 	f := filter{body: r.body, allowed: a, request: &r}

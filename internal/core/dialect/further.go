@@ -45,11 +45,11 @@ type cut struct {
 	short string
 }
 
-// ReadFurther is ReadRequest for a body that repeats most of what was read before, as an agent's requests do. known gets the bytes from
+// ReadFurther is ReadRequest for a body that repeats most of what was read before, as an agent's requests do. The function known gets the bytes from
 // where the conversation seems to begin. It returns how many of them are "[" and whole entries of a conversation that ReadRequest has read:
 // they are valid, and ReadFurther does not read them again. It does not read again either what an earlier request said in addition to the
-// conversation. Results and errors are the same as ReadRequest's. room is memory that the request may write to, up to its capacity: it
-// holds the result of Steer until the next call of Steer.
+// conversation. Results and errors are the same as ReadRequest's. The request may write to the memory room, up to its capacity: it holds
+// the result of Steer until the next call of Steer.
 func (d Dialect) ReadFurther(body, room []byte, beside *Beside, known func(list []byte) conversation.Known) (Request, error) {
 	r, err := d.readFurther(body, room, beside, known)
 	r.room, r.beside = room, beside

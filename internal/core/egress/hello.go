@@ -41,10 +41,10 @@ const (
 // retryRandom is the random value of a ServerHello that asks for another ClientHello (RFC 8446, 4.1.3).
 var retryRandom = sha256.Sum256([]byte("HelloRetryRequest"))
 
-// CheckHello reads the first bytes that a client sends through a connection to target, and refuses what is not a TLS
-// handshake for exactly that host: otherwise an allowed name would be a door to every host behind the same address
-// (domain fronting). A hidden name (encrypted ClientHello) is refused too. It returns the length of the ClientHello in its records:
-// it does not check the bytes that follow. ErrShort means that it needs more bytes, up to MaxHello.
+// CheckHello reads the first bytes that a client sends through a connection to target, and refuses anything but a TLS handshake for exactly
+// that host. Otherwise an allowed name would be a door to every host behind the same address (domain fronting). A hidden name (encrypted
+// ClientHello) is refused too. It returns the length of the ClientHello in its records: it does not check the bytes that follow. ErrShort
+// means that it needs more bytes, up to MaxHello.
 func CheckHello(start []byte, target Target) (length int, err error) {
 	name, length, err := serverName(start)
 	switch {

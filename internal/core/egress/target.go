@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package egress decides which hosts may be reached through the gateway: by name and port, by the addresses that the
-// name resolves to, and by the name that the TLS handshake then asks for. It sees only values; internal/gateway/egressproxy resolves, dials and copies.
+// Package egress decides which hosts agents reach through the gateway. It decides by name and port, by the addresses of the name, and by
+// the name in the TLS handshake. It sees only values; internal/gateway/egressproxy resolves, dials and copies.
 package egress
 
 import (
@@ -35,7 +35,7 @@ type Target struct {
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
 // ParseTarget reads the request target of CONNECT. It takes one spelling of each host: names of letters, digits and
-// hyphens, dotted IPv4 and bracketed IPv6 addresses; no user, no final dot, and none of the other forms of an IPv4
+// hyphens, dotted IPv4 and bracketed IPv6 addresses. It accepts no user, no final dot, and none of the other forms of an IPv4
 // address (127.1, 0x7f000001, 2130706433), which resolvers read in their own ways.
 func ParseTarget(authority string) (Target, error) {
 	if len(authority) > maxAuthority {

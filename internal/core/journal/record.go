@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal is the memory of a Feature's attempts on the trusted volume: append-only records, one JSON object a line, each of which
-// names the line before it, and the state that results from them. The watchdog journals every important effect before it happens, so that
-// after a crash between two effects it compares journal and world and repairs the difference.
+// Package journal is the memory of a Feature's attempts on the trusted volume: append-only records, and the state that results from them. A
+// record is one JSON object a line, which names the line before it. The watchdog journals every important effect before it happens. After a
+// crash between two effects it compares journal and world and repairs the difference.
 package journal
 
 import (
@@ -287,8 +287,8 @@ type DroppedCheckpoint struct {
 	Tree     string `json:"tree"`
 }
 
-// Squashed says that the delivery became one commit on the base with the same tree, because a commit of its history breaks
-// a rule of the policy in effect at that time.
+// Squashed says that the delivery became one commit on the base with the same tree. The reason is a commit of its history that breaks a
+// rule of the policy in effect at that time.
 type Squashed struct {
 	// Commit that is delivered, and Old that it replaces.
 	Commit string `json:"commit"`

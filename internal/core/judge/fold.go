@@ -77,9 +77,8 @@ func alias(name string) string {
 	return key
 }
 
-// IsGitDir says whether some file system treats a name as ".git": because of case, composition, characters that it ignores, characters that
-// it drops from the end, or because it is the short name that NTFS gives to ".git". A capture does not put such a name into a tree, but
-// reports it as Found.
+// IsGitDir says whether some file system treats a name as ".git". It may ignore case, composition or some characters, drop characters from
+// the end, or know the name as the short name of ".git" on NTFS. A capture does not put such a name into a tree, but reports it as Found.
 func IsGitDir(name string) bool {
 	// Windows takes a backslash for a separator.
 	for part := range strings.SplitSeq(name, `\`) {

@@ -32,7 +32,7 @@ func Compare(p protocol.Plan) *PlanComparison {
 }
 
 // Overlaps reports whether two plans may change a common path, and names a pattern of each that does; "" stands for everything, if a plan
-// has no areas. In doubt the answer is yes: two patterns that can match a common path always overlap, forbidden areas do not reduce a plan,
+// has no areas. In doubt the answer is yes. Two patterns that can match a common path always overlap. Forbidden areas do not reduce a plan,
 // and plans that take too long to compare overlap.
 func (c *PlanComparison) Overlaps(q protocol.Plan) (mine, others string, ok bool) {
 	return c.overlap(c.plan, c.read(q))

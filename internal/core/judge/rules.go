@@ -42,8 +42,8 @@ type breach struct {
 	rule string
 }
 
-// Rules are all rules. Their order is that of the reference page, and the order of the placement rules among them is their
-// precedence: a path breaks the first of these that closes it. Violations are ordered by severity and path.
+// Rules are all rules. Their order is that of the reference page. The order of the placement rules among them is their precedence: a path
+// breaks the first one that closes it. Violations are ordered by severity and path.
 func Rules() []Rule {
 	return []Rule{
 		usablePatterns(),

@@ -19,10 +19,10 @@ const mostSteps = 512 << 10
 // maxShown bounds a name or a pattern in a reason, in characters.
 const maxShown = 64
 
-// Strategy is the strategy of an attempt: the policy's or, if that is Auto, Shadow for a plan that names contracts or that may change a
-// path in the policy's paths.rules, and Direct for any other. A plan without areas may change every path. The reason says why Auto chose
-// it, and is empty if the policy decides. In doubt the result is Shadow, as Plan.Overlaps is true in doubt: rules that close paths are
-// guards, so Strategy also compares names as guards do, and treats what takes too long to compare as a match.
+// Strategy is the strategy of an attempt: the policy's unless that is Auto. Auto means Shadow for a plan that names contracts or that may
+// change a path in the policy's paths.rules, and Direct for any other. A plan without areas may change every path. The reason says why Auto
+// chose it, and is empty if the policy decides. In doubt the result is Shadow, as Plan.Overlaps is true in doubt. Rules that close paths
+// are guards, so Strategy also compares names as guards do. It treats what takes too long to compare as a match.
 func Strategy(p protocol.Plan, contracts []string, e policy.Effective) (strategy, reason string) {
 	if e.Execution.Strategy != policy.StrategyAuto {
 		return e.Execution.Strategy, ""

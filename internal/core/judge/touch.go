@@ -18,9 +18,9 @@ type Touching struct {
 // NewTouching makes a Touching.
 func NewTouching() *Touching { return &Touching{left: mostTouches} }
 
-// Plan returns the given paths that a Feature with the plan may change, and the pattern of the plan that matches the first of them, which
-// is "" if no pattern does. It does not exclude forbidden areas: a Feature that must not change a path may depend on it all the more. all
-// is false if Plan stopped at the limit of comparisons: the result may then lack paths.
+// Plan returns the given paths that a Feature with the plan may change, and the pattern of the plan that matches the first of them ("" for
+// none). It does not exclude forbidden areas: a Feature that must not change a path may depend on it all the more. If Plan stops at the
+// limit of comparisons, all is false, and the result may lack paths.
 func (t *Touching) Plan(p protocol.Plan, paths []string) (pattern string, touched []string, all bool) {
 	touched, all = paths, true
 	for _, bound := range bounds(p) {

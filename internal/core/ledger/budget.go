@@ -174,7 +174,7 @@ func (r Resource) left(n, limit int64) string {
 
 // Over says whether a call that wants an amount exceeds a budget, given what is used and what calls in progress have reserved. The error is
 // an *OverBudgetError. A limit that a user must raise comes before a limit that only needs waiting. The use of a call is known only when it
-// ends, so calls in progress can use more than they have reserved; the gateway then refuses every other call.
+// ends, so calls in progress can use more than they have reserved. The gateway then refuses every other call.
 func Over(b Budget, used, reserved, wanted Amount) error {
 	var wait error
 	for _, r := range Resources() {

@@ -27,10 +27,10 @@ const (
 	MaxResults = 64
 	// MaxResult is how much is stored of the text of a result, in bytes: four results of the most have room in a turn.
 	MaxResult = 16 << 10
-	// MaxResultTexts is how much is stored of the texts of all results of a turn, in bytes: a session of 500 turns has less than 32 MiB, as much as
-	// eight answers of the most.
+	// MaxResultTexts is how many bytes the ledger stores of the texts of all results of a turn. A session of 500 turns has less than 32 MiB,
+	// as much as eight answers of the maximum size.
 	MaxResultTexts = 64 << 10
-	// MaxSecret is how much more of a text is searched than is stored, in bytes, so that a secret is found of which the end would be cut off. Keys have
+	// MaxSecret is how many more bytes of a text the search reads than the ledger stores, so that it finds a secret whose end would be cut off. Keys have
 	// some kilobytes.
 	MaxSecret = 64 << 10
 	// MaxDetail of a record, in bytes, and of one call that is folded, so that there is room for some.
@@ -175,8 +175,8 @@ func (u Uses) each() [6]int64 {
 }
 
 // Tokens of a call, and its uses of tools that the provider runs. Each token counts in one of the fields. Of the request's tokens, Cached
-// came from the provider's cache, Writes went into it for minutes, LongWrites went into it for an hour, and Input are the others. Output
-// includes the model's thoughts.
+// came from the provider's cache. Writes went into it for minutes, LongWrites for an hour, and Input are the others. Output includes the
+// model's thoughts.
 type Tokens struct {
 	Input, Output, Cached, Writes, LongWrites int64
 	// Uses of tools that the provider runs.

@@ -35,8 +35,8 @@ type Reservation struct {
 	Until time.Time
 }
 
-// Expect what a call uses at most, by the size of its request in bytes and by the tokens that its answer may have. window is the context
-// window of the model; 0 if it is unknown. Cached tokens cost less, but their number is unknown before the call.
+// Expect what a call uses at most, by the size of its request in bytes and by the tokens that its answer may have. The context window of
+// the model is 0 if it is unknown. Cached tokens cost less, but their number is unknown before the call.
 func Expect(request, window, output int64) Tokens {
 	if window <= 0 {
 		window = unknownWindow
@@ -49,7 +49,7 @@ func (p Price) Wanted(t Tokens) Amount {
 	return Amount{Input: t.Sent(), Output: t.Output, Cost: p.Cost(t)}
 }
 
-// Dearest is the price for reservations: before the call it is unknown how much of its request the provider writes into its cache, which
+// Dearest is the price for reservations. Before the call it is unknown how much of its request the provider writes into its cache, which
 // costs more than a read.
 func (p Price) Dearest() Price {
 	p.Rates = p.Rates.dearest()
@@ -78,8 +78,8 @@ func Output(asked, most int64) int64 {
 	return min(asked, most)
 }
 
-// Fits is the most output of a call for which the budget has room if the calls in progress end without using anything, up to what the call
-// wants; 0 if it has no room at all.
+// Fits is the most output of a call for which the budget has room if the calls in progress end without using anything. It is at most what
+// the call wants, and 0 if there is no room at all.
 func (e *OverBudgetError) Fits(t Tokens, price Price) (output int64) {
 	left := e.Limit - e.Used
 	if left <= 0 {
@@ -108,12 +108,12 @@ func (e *OverBudgetError) Fits(t Tokens, price Price) (output int64) {
 const outputPerSecond = 100
 
 // Abandoned is the charge for a call that the agent gave up before its answer began, because the provider works on it anyway. It is the
-// request, and what a model writes in the time that the provider had, up to most. most is 0 for a stream that has sent nothing.
+// request, and what a model writes in the time that the provider had, up to most. For a stream that has sent nothing, most is 0.
 func Abandoned(request, window, most int64, had time.Duration) Tokens {
 	return Expect(request, window, min(most, int64(had.Seconds()*outputPerSecond)))
 }
 
-// Charge is the charge for a call whose provider has not counted all of its tokens: the answer was cut off, or the agent hung up, or the
+// Charge is the charge for a call whose provider has not counted all of its tokens. The answer was cut off, or the agent hung up, or the
 // provider counts none. It is what the provider counted, and at least the estimate for the request and the text of the answer.
 func Charge(counted Tokens, request, window, answer int64) Tokens {
 	t := counted

@@ -17,7 +17,7 @@ const (
 )
 
 const (
-	// RowBytes is the size of a call's row in bytes, with its part of the indexes and without its answers, tool results and violations:
+	// RowBytes is the size of a call's row in bytes, with its part of the indexes and without its answers, tool results and violations. It is
 	// measured with both engines, and rounded up.
 	RowBytes = 1536
 	// reserve is the share of the room, in percent, that is kept free by dropping the oldest calls of the Feature with the most; minReserve is what
@@ -63,8 +63,9 @@ func (r Room) Lacking() int64 {
 // Often is how many bytes the ledger may record before it checks the room again.
 func (r Room) Often() int64 { return r.kept() / looks }
 
-// Takes says which parts of a checkpoint the ledger stores, given the bytes of the names of files and of the patch, and why it does not
-// store all. The ledger never removes older entries for it: no agent can write so much that it erases the record of what it did before.
+// Takes says which parts of a checkpoint the ledger stores, and why it does not store all. Its arguments are the bytes of the names of
+// files and of the patch. The ledger never removes older entries for it: no agent can write so much that it erases the record of what it
+// did before.
 func (r Room) Takes(names, patch int64) (keepNames, keepPatch bool, missing string) {
 	switch {
 	case r.Size > 0 && (r.Free < r.Size/100*MinFree || r.Lacking() > 0):

@@ -1,12 +1,12 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle decides what happens next to a Feature. Next is a pure function of what is observed, and its only memory is the status,
-// so that a crash between any two effects, a repeated event or a stale cache leads to the same end.
+// Package lifecycle decides what happens next to a Feature. Next is a pure function of what is observed, and its only memory is the status.
+// So a crash between any two effects, a repeated event or a stale cache leads to the same end.
 //
-// Next decides in three stages, each a function of the ones before it: a situation (what is observed, and what is
-// remembered with what the facts add to it), a plan (what to do), and conditions (what to say). A plan may lack a fact; the
-// decision then names it (see Need), and is taken again once it is gathered.
+// Next decides in three stages, each a function of the ones before it. A situation is what Next observes, and the memory with what the
+// facts add to it. A plan says what to do, and conditions what to report. A plan may lack a fact; the decision then names it (see Need),
+// and is taken again once it is gathered.
 //
 // Three properties carry the design and are tested as such:
 //

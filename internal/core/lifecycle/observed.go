@@ -13,8 +13,8 @@ import (
 
 // Observed is everything that a decision depends on, except the time.
 type Observed struct {
-	// Live says that Jobs, pods and then the Feature were read from the API server itself, in this order: a final
-	// report that was acknowledged before the pod ended is then in Run.
+	// Live says that the controller read Jobs, pods and then the Feature from the API server itself, in this sequence. A final report that
+	// intake acknowledged before the pod ended is then in Run.
 	Live bool
 	// Spec is what the user wants.
 	Spec Spec
@@ -146,7 +146,7 @@ type Capacity struct {
 	Waiting []string
 	// Ahead counts the waiting Features that come before this one, by priority and then age.
 	Ahead int
-	// Total limits the agents of all projects together; 0 means unlimited. RunningTotal is the number of running agents of other Features, and
+	// Total limits the agents of all projects together; 0 means unlimited. RunningTotal is the number of running agents of other Features.
 	// AheadTotal counts the Features that have room in their project, wait for this, and come before this one.
 	Total, RunningTotal, AheadTotal int
 }
@@ -231,8 +231,8 @@ const (
 	RunSeal RunKind = "seal"
 )
 
-// StrayJob is the attempt of a Job with the Feature's label that does not belong to the Feature: it lost its owner, or belonged to an
-// earlier Feature of the same name.
+// StrayJob is the attempt of a Job with the Feature's label that does not belong to the Feature. Such a Job lost its owner, or belonged to
+// an earlier Feature of the same name.
 const StrayJob = -1
 
 // Job is a Job as it is seen.

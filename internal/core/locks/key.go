@@ -22,7 +22,7 @@ const (
 )
 
 // Repository is the common form, host/path, of all URLs that count as the same repository. If servers differ, such as in the case of a
-// path, it treats two repositories as one: one lock too many only makes a Feature wait, and one lock too few protects nothing.
+// path, it treats two repositories as one. One lock too many only makes a Feature wait, and one lock too few protects nothing.
 func Repository(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" {

@@ -91,8 +91,8 @@ const (
 	Expired Availability = "Expired"
 )
 
-// State of the lock for me. unchanged is for how long the caller has seen this version of the Lease: it has to be a whole TTL by one clock,
-// so that neither a wrong clock nor an absent manager takes a lock from a holder that would renew it.
+// State of the lock for me. The argument unchanged is for how long the caller has seen this version of the Lease. It has to be a whole TTL
+// by one clock, so that neither a wrong clock nor an absent manager takes a lock from a holder that would renew it.
 func (l Lease) State(me Holder, unchanged time.Duration, now time.Time) Availability {
 	switch {
 	case l.Version == "" || l.Holder == Holder{}:

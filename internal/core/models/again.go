@@ -10,7 +10,7 @@ import (
 )
 
 // Again says whether an answer with a status is worth another try, and how long the provider wants the caller to wait; 0 if it does not
-// say. header returns a header of the answer by its name, or an empty string. The provider's own statement has precedence.
+// say. The function header returns a header of the answer by its name, or an empty string. The provider's own statement has precedence.
 //
 // x-should-retry and retry-after-ms are of Anthropic and OpenAI (https://github.com/openai/openai-node/blob/master/src/client.ts,
 // https://github.com/anthropics/anthropic-sdk-typescript/blob/main/src/client.ts), Retry-After is of RFC 9110, section 10.2.3. Without it,

@@ -30,8 +30,8 @@ func BuiltinStrip() []string {
 	}
 }
 
-// BuiltinDeny are the members that name another address, a key, or code: LiteLLM's members for its backends, the members by which servers
-// of vLLM and SGLang find one another, and the members that name code to run in such a server.
+// BuiltinDeny are the members that name another address, a key, or code. LiteLLM has members for its backends. Servers of vLLM and SGLang
+// find one another by members, and run code that members name.
 func BuiltinDeny() []string {
 	return []string{"api_base", "base_url", "api_key", "kv_transfer_params", "bootstrap_host", "bootstrap_port", "lora_path", "logits_processors", "custom_logit_processor", "extra_headers", "extra_query"}
 }

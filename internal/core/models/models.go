@@ -264,7 +264,7 @@ func (c Config) Speaking(refs []policy.ModelRef) (d string, r Route, err error) 
 	return d, r, err
 }
 
-// Routes are the backends for a request: first the result of Route, then the fallbacks of that backend which speak the dialect, each with
+// Routes are the backends for a request: first the result of Route, then the fallbacks of that backend which speak the dialect. Each has
 // its model of the same name or, without one, its first. A backend with a project's key has no fallbacks.
 func (c Config) Routes(d string, refs []policy.ModelRef, role string) ([]Route, error) {
 	first, err := c.Route(d, refs, role)

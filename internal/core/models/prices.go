@@ -34,8 +34,7 @@ type Prices struct {
 	Search string `json:"search,omitempty"`
 	// FileSearch is that of one search in files that the provider keeps; empty: as Search.
 	FileSearch string `json:"fileSearch,omitempty"`
-	// Fetch is the price of one page that the provider reads, CodeExecution of one piece of code that it runs, and Image of one image that a
-	// tool of it makes.
+	// Fetch is the price of one page that the provider reads, CodeExecution of one code run, and Image of one image that its tools make.
 	Fetch         string `json:"fetch,omitempty"`
 	CodeExecution string `json:"codeExecution,omitempty"`
 	Image         string `json:"image,omitempty"`

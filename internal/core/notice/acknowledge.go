@@ -105,8 +105,8 @@ func (b *Board) Silent() (list []string) {
 	return list
 }
 
-// Remind returns the rules about which the watchdog must ask the agent a second time, and records that it has asked: as many rules as one
-// line for an agent, or one Checkpoint, has room for. The next call returns the others.
+// Remind returns the rules about which the watchdog must ask the agent a second time, and records that it has asked. It returns as many
+// rules as one line for an agent, or one Checkpoint, has room for. The next call returns the others.
 func (b *Board) Remind() (due []Ask) {
 	if due = b.overdue(1); len(due) > 0 {
 		due = due[:min(len(due), protocol.MaxAcknowledgments)]

@@ -20,7 +20,7 @@ const (
 	between = "\n\n"
 )
 
-// Board has the notices about its work for an agent that reads no lines: it gets them with its next model call, or next to the next result
+// Board has the notices about its work for an agent that reads no lines. It gets them with its next model call, or next to the next result
 // of a tool. The notice of a newer checkpoint replaces that of the previous one. The zero Board is empty; a Board is stored as JSON.
 type Board struct {
 	// Words that the agent has not been told, the oldest first.

@@ -22,7 +22,7 @@ const (
 )
 
 // Bounds tells an agent before it begins where its policy and its plan let it write. If there is not room for everything, it names the same
-// number of entries of each long list. role is the agent's role, and locks are the contracts whose locks the Feature holds.
+// number of entries of each long list. The argument role is the agent's role, and locks are the contracts whose locks the Feature holds.
 func Bounds(plan protocol.Plan, p policy.Effective, role string, locks []string) string {
 	for most := maxListed; ; most-- {
 		if text := bounds(plan, p, role, locks, most); tokens(text) <= maxBounds || most == 1 {

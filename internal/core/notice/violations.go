@@ -34,8 +34,8 @@ type Violations struct {
 	back *Back
 }
 
-// Broken reports the violations of a checkpoint to the agent. checkpoint is the name of the checkpoint; back is what went back because of
-// it, or nil if the workspace stays as it is.
+// Broken reports the violations of a checkpoint to the agent, with the name of the checkpoint. Back is what went back because of it, or nil
+// if the workspace stays as it is.
 func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.Change, back *Back) Violations {
 	n := Violations{
 		Type: "checkpoint_violation", Severity: strings.ToLower(string(j.Severity)), CheckpointID: checkpoint, Timestamp: at.UTC(),
@@ -51,8 +51,8 @@ func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.
 	return n
 }
 
-// Correction tells an agent that has ended its task what keeps its work from delivery; empty if nothing does. checkpoint is the name of the
-// checkpoint that found it, and back what went back because of it; nil for nothing.
+// Correction tells an agent that has ended its task what keeps its work from delivery; empty if nothing does. It gets the name of the
+// checkpoint that found it, and in back what went back because of it; nil for nothing.
 func Correction(checkpoint string, list []protocol.Violation, back *Back) string {
 	rules := Critical(list)
 	list = slices.DeleteFunc(slices.Clone(list), func(v protocol.Violation) bool { return v.Severity != policy.Error && v.Severity != policy.Critical })
@@ -71,8 +71,8 @@ func Correction(checkpoint string, list []protocol.Violation, back *Back) string
 	return text
 }
 
-// Undone tells an agent that has ended its task that its work went back and that it has done nothing instead. checkpoint is the name of the
-// checkpoint that reverted it, and objection is what that objected to.
+// Undone tells an agent that has ended its task that its work went back and that it has done nothing instead. It gets the name of the
+// checkpoint that reverted it, and its objection.
 func Undone(checkpoint, objection string) string {
 	return fmt.Sprintf("Your work went back at checkpoint %s, and you did no other work: there is nothing to deliver. What was wrong: %s. "+
 		"Do the work again without breaking that rule, and end again. If you cannot do the task within the rules, say why: the supervisor then delivers nothing.",

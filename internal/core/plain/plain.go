@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plain makes texts that an agent, a model or a repository chose fit for users and for objects: cut to the stored size, and escaped
-// so that they cannot control a terminal.
+// Package plain makes texts that an agent, a model or a repository chose fit for users and for objects. It cuts them to the stored size,
+// and escapes them so that they cannot control a terminal.
 package plain
 
 import (
@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes on text that an agent chose, so that it cannot control a terminal or deceive a reader: it escapes invisible characters as
+// Writer passes on text that an agent chose, so that it cannot control a terminal or deceive a reader. It escapes invisible characters as
 // JSON does, and JSON stays JSON. Line ends and tabs stay.
 type Writer struct {
 	out *bufio.Writer

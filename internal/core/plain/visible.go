@@ -12,9 +12,9 @@ import (
 // without a width.
 func Visible(r rune) bool { return unicode.IsPrint(r) && !Invisible(r) }
 
-// Invisible says whether a character cannot be seen, or changes how its neighbours are shown: controls, format
-// characters (bidirectional overrides and zero-width ones among them), line separators, fillers, variation selectors.
-// HFS+ leaves some of them out when it compares names, which is how ".g\u200cit" once became ".git".
+// Invisible says whether a character cannot be seen, or changes how its neighbours appear. Such characters are controls, format characters
+// (bidirectional overrides and zero-width ones among them), line separators, fillers, variation selectors. HFS+ leaves some of them out
+// when it compares names, which is how ".g\u200cit" once became ".git".
 func Invisible(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f

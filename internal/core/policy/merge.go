@@ -13,9 +13,9 @@ import (
 // Merge makes the effective policy of a Feature. Each value comes from the first of these that sets it: overrides
 // of global policies, overrides of project policies, the Feature, defaults of project policies, defaults of global
 // policies, the built-in rules. Protected paths, path rules and the paths of a contract are united; checks are decided
-// name by name. What bounds Features is bounded by every source together: a role must be allowed by all that list roles, and
-// an approval that any source requires is required; a Feature may lower its budget, and not raise it. Among policies of one scope the higher priority wins; where equal ones disagree the stricter value is
-// taken and the disagreement is named in Conflicts.
+// name by name. Every source can tighten the bounds of Features. All sources that list roles must allow a role, and an approval that any
+// source requires is required. A Feature may lower its budget, and not raise it. Among policies of one scope the higher priority wins;
+// where equal ones disagree the stricter value is taken and the disagreement is named in Conflicts.
 //
 // Merge is pure, and the order of the policies does not matter.
 func Merge(s Sources) Effective {

@@ -13,8 +13,8 @@ const (
 	// AskedQuery is the query parameter of a poll that names the last Inquiry that the watchdog received: intake does not send it again.
 	AskedQuery = "asked"
 	// AnswersPath, followed by the id of an Inquiry, takes POST of the answer as a stream: an AnswerHead as a line of JSON,
-	// and then the content. Only the replica that waits for the answer takes it; any other says 421 before it reads
-	// the body, and the request goes out again on a new connection.
+	// and then the content. Only the replica that waits for the answer accepts it. Any other answers 421 before it reads the body, and the
+	// watchdog sends the request again on a new connection.
 	AnswersPath = "/v1/answers/"
 	// AnswerErrorTrailer says why an answer ends before it is complete.
 	AnswerErrorTrailer = "Tidewaiter-Answer-Error"
@@ -29,8 +29,8 @@ const (
 	MaxAnswerBytes = 32 << 20
 	// MaxAnswerMessage bounds the message of an answer without content.
 	MaxAnswerMessage = 4 << 10
-	// InquiryTime bounds an inquiry from the request to the end of the answer: kube-apiserver ends proxied requests after
-	// 60 seconds (--request-timeout), and we want to be the ones who say why.
+	// InquiryTime bounds an inquiry from the request to the end of the answer. kube-apiserver ends proxied requests after 60 seconds
+	// (--request-timeout), and intake must say why before that.
 	InquiryTime = 50 * time.Second
 )
 

@@ -5,8 +5,8 @@
 // exchange. It holds no logic. Every JSON document has a version; readers ignore unknown fields.
 package protocol
 
-// The ConfigMap of the system's namespace, and its key, that hold the configuration of the gateway's backends; and the Secret with an
-// entry for each of their keys.
+// The ConfigMap in the system's namespace, and its key, with the configuration of the gateway's backends. The Secret has an entry for each
+// of their keys.
 const (
 	BackendsConfigMap = "tidewaiter-backends"
 	BackendsKey       = "backends.yaml"

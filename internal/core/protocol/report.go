@@ -30,8 +30,8 @@ type Problem struct {
 }
 
 // Report is one thing that happened. (Epoch, Sequence) is unique and increasing; each is applied exactly once.
-// Exactly one of the pointers is set. Before it leaves the pod, the watchdog removes secrets from all of its texts except the fields with
-// the tag redact:"key": users have chosen these texts, and search for them.
+// Exactly one of the pointers is set. Before it leaves the pod, the watchdog removes secrets from all of its texts, except from fields with
+// the tag redact:"key". Users have chosen these texts, and search for them.
 type Report struct {
 	Epoch    int64     `json:"epoch"`
 	Sequence int64     `json:"sequence"`
@@ -118,7 +118,7 @@ type StatusReport struct {
 	Role      string   `json:"role,omitempty"`
 	Runtime   string   `json:"runtime,omitempty"`
 	Contracts []string `json:"contracts,omitempty"`
-	// FilesModified is the number of files that differ from the base in the newest checkpoint, and Directory the directory below the workspace
+	// FilesModified is the number of files that differ from the base in the newest checkpoint. Directory is the directory below the workspace
 	// that contains all of them, as printable text.
 	FilesModified int64  `json:"filesModified,omitempty"`
 	Directory     string `json:"directory,omitempty"`

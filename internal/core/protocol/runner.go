@@ -34,7 +34,7 @@ type RunnerCommand struct {
 	Session *RunnerSession `json:"session,omitempty"`
 }
 
-// RunnerSession authenticates watchdog and runner to each other once there is an agent: a runner that has no nonce, or another one, is a
+// RunnerSession authenticates watchdog and runner to each other once there is an agent. A runner that has no nonce, or another one, is a
 // process of the agent. The runner keeps it in its memory, which no process of its uid can read.
 type RunnerSession struct {
 	Nonce string `json:"nonce"`

@@ -10,7 +10,7 @@ const (
 	// with the pod's token. Steps that the ledger already has stay unchanged.
 	SteeringPath = "/v1/steering"
 	// SteeringListPath is the path of the gateway's LedgerPort that lists them. Its parameters: feature (a UID), and after and limit for a
-	// list, or step (a Sequence) for one with what surgery took out and put in.
+	// list. With step (a Sequence) it returns one step with the texts of surgery.
 	SteeringListPath = "/v1/steering-list"
 	// MaxSteps of one answer.
 	MaxSteps = 500
@@ -28,7 +28,7 @@ const (
 
 // Channels by which a message reaches an agent. Empty says that it did not reach it.
 const (
-	// ChannelRequest is the agent's next request to a model, ChannelTools the result of its next call to a tool of the watchdog, and ChannelInput a line
+	// ChannelRequest is the agent's next request to a model, ChannelTools the result of its next call to a watchdog's tool, and ChannelInput a line
 	// on its standard input.
 	ChannelRequest = "Request"
 	ChannelTools   = "Tools"

@@ -83,8 +83,8 @@ type Turn struct {
 	Duration  int64 `json:"durationMilliseconds"`
 	// Violations of Output templates that the answer had.
 	Violations []TurnViolation `json:"violations,omitempty"`
-	// ToolResults are the new tool results in the request, as far as the policy has the gateway record them, and MoreToolResults the number of
-	// further ones; only if the caller asks for one turn.
+	// ToolResults are the new tool results in the request, as far as the policy has the gateway record them. MoreToolResults is the number of
+	// further ones. Both are set only if the caller asks for one turn.
 	ToolResults     []ToolResult `json:"toolResults,omitempty"`
 	MoreToolResults int64        `json:"moreToolResults,omitempty"`
 	// Text of the model, Tools that it wants to call, and Answer as the backend gave it, without secrets; only if the caller asks for one turn.

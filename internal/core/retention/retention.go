@@ -24,9 +24,9 @@ type Checkpoint struct {
 	Named bool
 }
 
-// Surplus names the records to delete so that keep are left, in the sequence of deletion: first records with the least information (neither
-// invalid nor promoted), then the oldest. Records that other objects name always stay, and so do the newest record, the newest valid one
-// and the newest promoted one, which other objects will name soon.
+// Surplus names the records to delete so that keep are left, in the sequence of deletion. Records with the least information (neither
+// invalid nor promoted) come first, then the oldest. Records that other objects name always stay, and so do the newest record, the newest
+// valid one and the newest promoted one, which other objects will name soon.
 func Surplus(records []Checkpoint, keep int) []string {
 	surplus := len(records) - max(keep, 1)
 	if surplus <= 0 {

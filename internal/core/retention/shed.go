@@ -13,8 +13,8 @@ type Content struct {
 	Kept bool
 }
 
-// Shed names the checkpoints whose content to drop, given all of them from the oldest to the newest: none within the budget, and otherwise
-// the oldest until half of the budget is free or only kept ones remain. Half, so that this work is rare.
+// Shed names the checkpoints whose content to drop, given all of them from the oldest to the newest. It names none within the budget, and
+// otherwise the oldest until half of the budget is free or only kept ones remain. Half, so that this work is rare.
 func Shed(contents []Content, budget int64) []int64 {
 	var total int64
 	for _, c := range contents {

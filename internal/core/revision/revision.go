@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revision distinguishes older orders from newer ones. Orders are made from objects that several replicas watch, each at
-// its own pace; the resource versions of these objects say which of two orders is newer. Since Kubernetes 1.35 resource
-// versions of one kind may be compared: they are decimal numbers of any length.
+// Package revision distinguishes older orders from newer ones. Orders are made from objects that several replicas watch, each at its own
+// pace. The resource versions of these objects say which of two orders is newer. Since Kubernetes 1.35 resource versions of one kind may be
+// compared: they are decimal numbers of any length.
 package revision
 
 import (
@@ -27,8 +27,8 @@ type Revision struct {
 	Namespace string
 }
 
-// String is the form in which a revision is sent: three numbers, and a fourth where the namespace counts, so that programs that know only
-// three can read the others.
+// String is the form in which a revision is sent: three numbers, and a fourth if the namespace counts. Programs that know only three can
+// read the others.
 func (r Revision) String() string {
 	text := number(r.Feature) + "/" + number(r.Policies) + "/" + number(r.Prompt)
 	if namespace := number(r.Namespace); namespace != "" {

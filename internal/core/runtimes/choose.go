@@ -18,7 +18,7 @@ type Choice struct {
 }
 
 // Choose returns the mode that a runtime runs in when policy and Feature together ask for one. Interactive falls back to
-// Deterministic, which is the stricter of the two; Deterministic never falls back: an agent that does not support it must not get write
+// Deterministic, which is the stricter of the two. Deterministic never falls back: an agent that does not support it must not get write
 // access to the workspace instead.
 func Choose(asked string, r Runtime) Choice {
 	switch {

@@ -27,9 +27,9 @@ type keyword struct {
 	rules    []int
 }
 
-// Locate finds the places of secrets in a text, and in its decoded form, if there is one: a text of the same length, with blanks instead of
-// escapes, two characters or more for each. No keyword contains an escape, so Locate does not search the second text for keywords. The
-// places are not sorted; full says that there may be more. It takes work as Find does.
+// Locate finds the places of secrets in a text, and in its decoded form, if there is one. That is a text of the same length, with blanks
+// instead of escapes, two characters or more for each. No keyword contains an escape, so Locate does not search the second text for
+// keywords. The places are not sorted; full says that there may be more. It takes work as Find does.
 func (s *Scanner) Locate(ctx context.Context, budget int64, text, meant []byte) (places []Place, full bool, work int64, err error) {
 	f := s.newSearch(ctx, budget, "", nil, text)
 	f.heard = s.heard[:0]

@@ -39,8 +39,8 @@ func (r *Redactor) Redact(ctx context.Context, budget int64, text []byte) ([]byt
 	return nil, ErrTooHard
 }
 
-// Places are the positions of secrets that Redact finds in a text, unsorted, and of the rests of secrets, without a rule; full says that
-// there may be more. Places subtracts its work from the budget.
+// Places are the positions of secrets that Redact finds in a text, unsorted. Rests of secrets have no rule. The result full says that there
+// may be more. Places subtracts its work from the budget.
 func (r *Redactor) Places(ctx context.Context, budget *int64, text []byte) (found []Place, full bool, err error) {
 	found, full, err = r.inJSON(ctx, budget, text)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // Bared is a turn of the main thread without tools.
 type Bared struct {
-	// Thread in which a later answer to a request with tools shows that the agent continues; 0 for any thread after a restart of the agent,
-	// because its conversation may look like a new one.
+	// Thread in which a later answer to a request with tools shows that the agent continues. After a restart of the agent it is 0 for any
+	// thread, because the conversation may look like a new one.
 	Thread int `json:"thread"`
 	// Turn of the run that had no tools, and the Finding that led to it.
 	Turn    int64           `json:"turn"`

@@ -13,8 +13,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// Resume from a stored state, which may be missing or older than the journal. Resume reads later decisions from the journal: the session
-// still wants an act that nobody has settled, still gives the agent texts that wait for lines or tools, and does not try again what it
+// Resume from a stored state, which may be missing or older than the journal. Resume reads later decisions from the journal. The session
+// still wants an act that nobody has settled, and still gives the agent texts that wait for lines or tools. It does not try again what it
 // tried with the whole run. A step that it decides again because its request comes again is the same step.
 func (s *State) Resume(f Facts) {
 	if s.Attempt != f.Attempt { // what was tried with the run before need not fail again

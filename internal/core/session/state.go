@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session supervises one agent's conversation with its models: what each request, each answer and the passing of time say about it,
-// what the watchdog does about it, and which texts the agent gets. core/conversation reads, core/anomaly finds what is wrong and
-// core/session/steering decides what follows; a session combines these with texts of users and checkpoints into the next request.
+// Package session supervises one agent's conversation with its models. It observes each request, each answer and the passing of time, and
+// decides what the watchdog does and which texts the agent gets. Package core/conversation reads, core/anomaly finds what is wrong and
+// core/session/steering decides what follows. A session combines these with texts of users and checkpoints into the next request.
 //
 // A State is a function of what it was given: it has no clock, no disk and no network. What it wants done is in the Effects of each call.
 package session

@@ -64,8 +64,8 @@ func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
 }
 
 // Part decides what the watchdog does with the part of an invalid tree that breaks no rule: the tree with the violating paths as they were
-// promoted last. j is the result of checking that tree as a whole; news says whether it differs from the tree promoted last. Part promotes
-// only a part that is valid itself: removing paths can break what they belonged to.
+// promoted last. The argument j is the result of checking that tree as a whole, and news says whether it differs from the tree promoted
+// last. Part promotes only a part that is valid itself: removing paths can break what they belonged to.
 func Part(j judge.Judgement, news bool) Consequence {
 	if j.Verdict == protocol.Valid && news {
 		return Consequence{Action: protocol.ActionPartlyPromoted, Promote: true, Restore: RestorePaths}

@@ -241,7 +241,7 @@ type Taken struct {
 	// Head is the last promoted commit, Changed whether its tree differs from the base's.
 	Head    string
 	Changed bool
-	// Objection names the worst violation and what to do about it, and Told is the text for the agent about all of them; both are empty if the
+	// Objection names the worst violation and what to do about it, and Told is the text for the agent about all of them. Both are empty if the
 	// checkpoint checked nothing new.
 	Objection, Told string
 	// Place is where the work is.

@@ -34,7 +34,7 @@ func (p Preparation) Pause() time.Duration {
 	return min(lastRetry, firstRetry<<min(max(p.tries-1, 0), 10))
 }
 
-// Final is the final report of a preparation that is not tried again: Tidewaiter cannot work on the repository, or the failure is of an
+// Final is the final report of a preparation that is not tried again. Tidewaiter cannot work on the repository, or the failure is of an
 // unknown kind that may never pass.
 func (p Preparation) Final() (protocol.FinalReport, bool) {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: p.fault.Reason, Message: p.fault.Message}

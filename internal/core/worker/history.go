@@ -71,8 +71,8 @@ func (h *History) Plain() bool {
 	return plain
 }
 
-// Drop the oldest tool results until the given number of bytes is gone, and return the number of dropped bytes: results at the end stay,
-// and texts are never dropped.
+// Drop the oldest tool results until the given number of bytes is gone, and return the number of dropped bytes. Results at the end stay,
+// and Drop never removes texts.
 func (h *History) Drop(bytes int) int {
 	last, kept := len(h.messages), 0
 	for last > 0 && kept < keptResults {

@@ -98,7 +98,7 @@ func New(b models.Backend, entries map[string]string, o Options) (*Client, error
 func (c *Client) Missing() []string { return c.missing }
 
 // Do sends a request with a body, and with a key if there is one. Its answer is in the dialect. Call renew after a request without an
-// answer: the next request then makes a new connection, because a device on the way may have forgotten this one, or its server may hang.
+// answer. The next request then makes a new connection, because a device on the way may have forgotten this one, or its server may hang.
 // Requests in progress continue. If many requests share a connection, the first call renews it.
 func (c *Client) Do(r *http.Request, d dialect.Dialect, key string, body []byte) (answer *http.Response, renew func(), err error) {
 	used := c.current()

@@ -32,7 +32,7 @@ type pace struct {
 func NewRates() *Rates { return &Rates{callers: map[string]*pace{}} }
 
 // Take counts a call of a Feature, given its limit of calls in a minute; 0 means unlimited. Take allows the call if wait is 0. A refused
-// call does not count, and wait is the time until Take allows the next one; again says that Take also refused the Feature's previous call.
+// call does not count, and wait is the time until Take allows the next one. The result again says that Take also refused the Feature's previous call.
 func (r *Rates) Take(feature string, perMinute int, now time.Time) (wait time.Duration, again bool) {
 	if perMinute <= 0 {
 		return 0, false

@@ -80,8 +80,8 @@ type Limits struct {
 	// Total is the limit of open tunnels, and PerFeature the limit for one Feature. They apply to each list separately: an agent takes none of
 	// its watchdog's tunnels for Git.
 	Total, PerFeature int
-	// Dial bounds resolving and connecting, Hello the wait for each message at the beginning of TLS, Idle a tunnel without a
-	// byte in either direction, Linger a tunnel that is closed in one direction.
+	// Dial bounds resolving and connecting, and Hello the wait for each message at the beginning of TLS. Idle bounds a tunnel without a byte
+	// in either direction, and Linger a tunnel that is closed in one direction.
 	Dial, Hello, Idle, Linger time.Duration
 	// GitIdle is Idle for Git, 0 for the same: the watchdog bounds the silence of a Git server by its policy, and no policy allows more than this.
 	GitIdle time.Duration

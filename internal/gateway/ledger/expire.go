@@ -126,8 +126,7 @@ func removeCalls(ctx context.Context, tx *transaction, statement string, args ..
 	return rows, bytes, removed.Err()
 }
 
-// Sweep removes reservations that have passed, and pins of tasks that have had no call left for as long as records are usually
-// kept; at most limit of each.
+// Sweep removes expired reservations, and pins of tasks without calls for the usual time of keeping records; at most limit of each.
 func (l *Ledger) Sweep(ctx context.Context, limit int) error {
 	limit = min(max(limit, 0), maxExpired)
 	return l.write(ctx, "remove old reservations and pins", quick, func(tx *transaction) error {

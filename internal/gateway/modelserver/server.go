@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package models serves the models of the gateway's backends to the pods of Features, in the providers' own wire formats.
+// Package models serves the models of the gateway's backends to the pods of Features, in the providers' own wire formats. Packages
 // internal/core/dialect and internal/core/models decide; this package reads, sends on and copies.
 package modelserver
 

@@ -36,8 +36,8 @@ func (w Writer) Set(name string, status metav1.ConditionStatus, reason, message 
 	})
 }
 
-// Summarize derives the root condition: it copies the first part that is not True, in the given sequence, so that the message cannot flap;
-// if all are True, it is True and copies the last part.
+// Summarize derives the root condition: it copies the first part that is not True, in the given sequence, so that the message cannot flap.
+// If all are True, it is True and copies the last part.
 func (w Writer) Summarize(root string, parts ...string) {
 	var last *metav1.Condition
 	for _, name := range parts {

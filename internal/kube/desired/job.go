@@ -59,8 +59,8 @@ const (
 	formerControllerUIDLabel = "controller-uid"
 )
 
-// PodLabels are the labels of the pod of an attempt, including the ones that the Job controller adds. jobUID is empty for a Job
-// that is not made yet: the labels then have a value that no selector can name, since nobody knows a uid beforehand.
+// PodLabels are the labels of the pod of an attempt, including the ones that the Job controller adds. The argument jobUID is empty for a
+// Job that is not made yet: the labels then have a value that no selector can name, because nobody knows a uid beforehand.
 func PodLabels(f *v1alpha1.Feature, start lifecycle.Start, jobUID string) map[string]string {
 	uid, name := cmp.Or(jobUID, "(not made yet)"), naming.Job(f.Name, start.Attempt)
 	labels := jobLabels(f, start)

@@ -81,8 +81,8 @@ func NextCheckpoint(f *v1alpha1.Feature) int64 {
 	return f.Status.Run.CheckpointSequence + 1
 }
 
-// OrdersProblem says which part of a Feature is too large for its orders or for the start of its agent, and what to shorten; it is
-// empty if everything fits.
+// OrdersProblem says which part of a Feature is too large for its orders or for the start of its agent, and what to shorten. It is empty if
+// everything fits.
 func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt string) string {
 	where := "spec.prompt"
 	if name, key, ok := PromptKey(f); ok {

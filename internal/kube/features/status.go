@@ -61,8 +61,8 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 	return m
 }
 
-// Status is the controller's part of a status as it shall be written. was is the status that it replaces: conditions
-// keep the time of their last transition. What intake owns is left out.
+// Status is the controller's part of the new status. The argument was is the status that it replaces: conditions keep the time of their
+// last transition. What intake owns is left out.
 func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alpha1.FeatureStatus {
 	s := v1alpha1.FeatureStatus{
 		ObservedGeneration:  m.ObservedGeneration,
@@ -158,8 +158,8 @@ func apiConditions(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time
 	return list
 }
 
-// Settled is the old status with the parts of a newer one that need no write of their own: the end of the wait for the pod, which the pod
-// itself shows as long as it exists. The next write includes it.
+// Settled is the old status with the parts of a newer one that need no write of their own. That is the end of the wait for the pod, which
+// the pod itself shows as long as it exists. The next write includes it.
 func Settled(was, now v1alpha1.FeatureStatus) v1alpha1.FeatureStatus {
 	if was.Job == nil || now.Job == nil || was.Job.WaitStartTime == nil || now.Job.WaitStartTime != nil || was.Phase != now.Phase {
 		return was

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bound returns the pod and its uid that a token for our audience is bound to, and no more: whether that pod may say
-// anything is for the caller to know. Nothing is remembered.
+// Bound returns the pod, with its uid, to which a token for our audience is bound. The caller has to check the permissions of that pod.
+// Nothing is remembered.
 func (a *Authenticator) Bound(ctx context.Context, token string) (types.NamespacedName, types.UID, error) {
 	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return types.NamespacedName{}, "", fmt.Errorf("malformed token: %w", ErrUnauthenticated)

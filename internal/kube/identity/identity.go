@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package identity finds the Feature of a pod's token. Labels and owner references prove nothing, because anyone with permission
-// to create pods can write them and mint tokens for our audience; what counts is that the token is bound to the one pod that the feature
-// controller has pinned in the Feature's status.
+// to create pods can write them and mint tokens for our audience. The token must be bound to the one pod that the feature controller has
+// pinned in the Feature's status.
 package identity
 
 import (

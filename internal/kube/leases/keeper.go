@@ -1,9 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leases keeps the locks of contracts as Leases in the system's namespace: whatever project a Feature is of, there
-// is one Lease for each contract of a repository. core/locks decides; every write here is bound to the version that was
-// decided on.
+// Package leases keeps the locks of contracts as Leases in the system's namespace. There is one Lease for each contract of a repository,
+// whatever the project of a Feature. Package core/locks decides. Every write here needs the version on which it decided.
 package leases
 
 import (

@@ -38,9 +38,9 @@ const (
 // Settings are all of them.
 func Settings() []Setting { return []Setting{Auto, Always, Never} }
 
-// UserNamespaces decides whether a pod gets a user namespace of its own: it does if every node that may run it reports that its container
+// UserNamespaces decides whether a pod gets a user namespace of its own. It does if every node that may run it reports that its container
 // runtime can do that. It also does if there is no such node yet: an agent that later does not start is better than one that is less
-// isolated than users think. runtimeClass is the pod's, or empty.
+// isolated than users think. The argument runtimeClass is the pod's, or empty.
 func UserNamespaces(ctx context.Context, reader client.Reader, setting Setting, pod policy.Pod, runtimeClass string) (bool, error) {
 	if setting != Auto {
 		return setting == Always, nil

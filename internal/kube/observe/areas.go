@@ -16,8 +16,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 )
 
-// Areas compares the plan of a Feature with the plans of others on its repository: with Features at work, or known to begin, and, if this
-// Feature would wait, with waiting ones that come first.
+// Areas compares the plan of a Feature with the plans of others on its repository that are at work, or known to begin. If this Feature
+// would wait, it also compares waiting ones that come first.
 func Areas(f *v1alpha1.Feature, others []v1alpha1.Feature, begun func(*v1alpha1.Feature) bool, wait bool) lifecycle.Areas {
 	repository, plan := locks.Repository(f.Spec.Repository.URL), judge.Compare(features.Plan(f))
 	type found struct {

@@ -183,9 +183,9 @@ func stableNames(message string) string {
 	return "The pod" + rest
 }
 
-// Capacity counts the agents that run for other Features, and the Features that wait and come before f: in its project Features of higher
-// priority, then older ones, then the first by name; for all projects see Turns. Admitted ones count as running. Capacity needs Features
-// and Jobs of other projects if total is not 0.
+// Capacity counts the agents that run for other Features, and the Features that wait and come before f. In its project these have a higher
+// priority, or are older, or come first by name. For all projects see Turns. Admitted ones count as running. Capacity needs Features and
+// Jobs of other projects if total is not 0.
 func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.Job, admitted func(*v1alpha1.Feature) bool, limit, total int) lifecycle.Capacity {
 	c := lifecycle.Capacity{Limit: limit, Total: total}
 	running := map[types.UID]bool{}
@@ -233,9 +233,9 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 }
 
 // Turns sorts Features that wait for an agent of any project to end. Within a project it sorts by Before. Between projects it sorts by age,
-// and the age of a Feature is that of the youngest Feature of its project that comes no later: priorities within a project do not move the
-// project ahead of others. An urgent Feature does not inherit the turn of an older one, because the older one would then keep its turn for
-// the next urgent one.
+// and the age of a Feature is that of the youngest Feature of its project that comes no later. So priorities within a project do not move
+// the project ahead of others. An urgent Feature does not inherit the turn of an older one, because the older one would then keep its turn
+// for the next urgent one.
 func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 	type turn struct {
 		feature *v1alpha1.Feature

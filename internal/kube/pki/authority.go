@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pki is Tidewaiter's own certificate authority. It vouches for intake and gateway towards the pods of Features,
-// and nothing else; it lives in Secrets of the system namespace, is made by whichever manager replica is first, and
-// renews itself.
+// and nothing else. It lives in Secrets of the system namespace. The first manager replica makes it, and it renews itself.
 package pki
 
 import (

@@ -61,8 +61,8 @@ type Options struct {
 	Logger    logr.Logger
 }
 
-// Rotator renews the CA and the serving certificates of intake and gateway, together with the other replicas: each looks
-// every minute, and who finds something due renews it with the version that it has read.
+// Rotator renews the CA and the serving certificates of intake and gateway, together with the other replicas. Each looks every minute, and
+// renews what is due with the version that it has read.
 type Rotator struct {
 	options Options
 	intake  Certificate

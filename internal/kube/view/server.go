@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package view is the aggregated API view.tidewaiter.dev: the parts of a Feature's record that are not in its objects, for users with
-// permission to read them. kube-apiserver forwards requests to any manager replica and vouches for the caller. The package asks it whether
-// the caller has permission. The API is read-only.
+// Package view is the aggregated API view.tidewaiter.dev. It has the parts of a Feature's record that are not in its objects, for users
+// with permission to read them. The API server (kube-apiserver) forwards requests to any manager replica and vouches for the caller. The
+// package asks it whether the caller has permission. The API is read-only.
 package view
 
 import (

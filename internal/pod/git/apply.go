@@ -51,9 +51,8 @@ type Patched struct {
 }
 
 // ApplyPatch applies a unified patch in Git's format to a tree, in process: no work tree, no index, no git process. What the
-// patch says of itself is never believed. It is read twice, by go-gitdiff and by the outline in this package, and then
-// compared with the trees before and after, path by path and line by line; where any two disagree it is refused with a
-// *PatchError.
+// patch says of itself is never believed. Both go-gitdiff and the outline in this package read it. Apply then compares it with the trees
+// before and after, path by path and line by line. If any two disagree, the error is a *PatchError.
 func (r *Repository) ApplyPatch(ctx context.Context, over *objects.Tree, text string) (Patched, error) {
 	pack := r.store.NewPack(nil)
 	defer pack.Abort()

@@ -108,8 +108,8 @@ const readWindow = 1000
 // (fs.pipe-max-size). With less, git and its reader wait for each other at every few objects.
 const answerPipe = 1 << 20
 
-// ReadAll reads objects, many in one request, and calls visit for each in the sequence of ids: with its content, or with ErrNoObject
-// or ErrTooLarge for one that is not there or has more than limit bytes. Any other failure ends it.
+// ReadAll reads objects, many in one request, and calls visit for each in the sequence of ids with its content or an error. The error is
+// ErrNoObject for a missing object, and ErrTooLarge for one with more than limit bytes. Any other failure ends it.
 func (o *Objects) ReadAll(ctx context.Context, ids []objects.ID, limit int64, visit func(i int, content []byte, err error)) error {
 	for first := 0; first < len(ids); {
 		w := o.window(ids[first:], limit)

@@ -21,9 +21,9 @@ import (
 // fetchTries is how often a branch is looked up again when it moved between look-up and fetch.
 const fetchTries = 3
 
-// Fetch brings the whole history of one revision (a branch, a tag, HEAD, a full ref name or a full commit id; a branch
-// wins over a tag of its name) into the trusted repository and returns its commit. If the server's repository is shallow, the history ends at
-// the same place. It sets no ref. It may be repeated.
+// Fetch brings the whole history of one revision into the trusted repository and returns its commit. A revision is a branch, a tag, HEAD, a
+// full ref name or a full commit id; a branch wins over a tag of its name. If the server's repository is shallow, the history ends at the
+// same place. It sets no ref. It may be repeated.
 func (r *Repository) Fetch(ctx context.Context, remote Remote, revision string) (objects.ID, error) {
 	if err := checkName("revision", revision); err != nil {
 		return objects.ID{}, fmt.Errorf("%w: %w", ErrRevisionNotFound, err)

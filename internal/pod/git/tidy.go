@@ -269,8 +269,8 @@ func (k Packs) pack(ctx context.Context, c call, dir string) (string, error) {
 	return made, nil
 }
 
-// History returns the packs that hold everything that a commit reaches, as paths without suffix: the packs marked by Keep, and one in dir
-// with everything that the base does not reach. A zero base means no base.
+// History returns the packs that hold everything that a commit reaches, as paths without suffix. These are the packs marked by Keep, and
+// one in dir with everything that the base does not reach. A zero base means no base.
 func (k Packs) History(ctx context.Context, commit, base objects.ID, dir string) ([]string, error) {
 	paths, err := k.kept()
 	if err != nil {

@@ -52,8 +52,8 @@ func (c *Client) heard() string {
 }
 
 // Answer sends the answer to an inquiry. After Answer finds the replica that waits for it, it calls write once, and sends what write writes
-// there. An error of write reaches the caller of the inquiry: as the answer if write has written nothing, and at the end otherwise. code
-// gives the HTTP status that an error means.
+// there. An error of write reaches the caller of the inquiry: as the answer if write has written nothing, and at the end otherwise. The
+// function code returns the HTTP status of an error.
 func (c *Client) Answer(ctx context.Context, id string, write func(io.Writer) error, code func(error) int) error {
 	ctx, cancel := context.WithTimeout(ctx, protocol.InquiryTime)
 	defer cancel()

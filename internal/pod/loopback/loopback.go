@@ -28,7 +28,7 @@ func Listen(address string, connections int) (net.Listener, error) {
 	return &limited{Listener: l, slots: make(chan struct{}, connections)}, nil
 }
 
-// Guard refuses requests that no client in the pod sends: a web page in a browser that reaches this server sends an Origin, or a host name
+// Guard refuses requests that no client in the pod sends. A web page in a browser that reaches this server sends an Origin, or a host name
 // that an attacker made point here.
 func Guard(address string, next http.Handler) http.Handler {
 	_, port, _ := net.SplitHostPort(address)

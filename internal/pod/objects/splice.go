@@ -4,7 +4,7 @@
 package objects
 
 // Splice returns the tree with the selected paths as they are in another one, and names the paths that differ by that,
-// directory by directory. emit is given every tree object that is new, children first. A selected file replaces a directory of its name, or
+// directory by directory. It calls emit with every new tree object, children first. A selected file replaces a directory of its name, or
 // a file where its directory must be.
 func (t *Tree) Splice(from *Tree, selected func(path string) bool, emit func(id ID, content []byte) error) (*Tree, []string, error) {
 	var edits []Edit

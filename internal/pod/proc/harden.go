@@ -13,8 +13,8 @@ import (
 )
 
 // Harden protects this process from other processes of its uid: it is not dumpable, so that none may trace it or read its memory,
-// environment or files; and it ignores the signals with which one could end it. The kernel keeps signals without a handler from PID 1, but
-// Go's runtime handles them all, some by giving up. The price is that a fault of this process ends it without a Go trace.
+// environment or files. It ignores the signals with which one could end it. The kernel keeps signals without a handler from PID 1, but Go's
+// runtime handles them all, some by giving up. The price is that a fault of this process ends it without a Go trace.
 func Harden() error {
 	if os.Getpid() != 1 {
 		return ErrNotInit

@@ -18,8 +18,8 @@ import (
 // written in assembly, looks at the sender, and writes the number of a signal from outside to a pipe.
 
 // StopSignals are the signals by which a container runtime may ask PID 1 to end: SIGTERM, or what the image names as its STOPSIGNAL.
-// Real-time signals are not among them: if the queue of a user's signals is full, which an agent can cause, the kernel delivers such a
-// signal without its sender, as if it came from outside.
+// Real-time signals are not among them. An agent can fill the queue of a user's signals, and the kernel then delivers such a signal without
+// its sender, as if it came from outside.
 func StopSignals() []unix.Signal {
 	return []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH}
 }

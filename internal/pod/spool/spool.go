@@ -84,8 +84,8 @@ type Spool struct {
 	pending []protocol.Report
 }
 
-// Open reads the spool of an attempt. What an older attempt could not report any more is kept when it is a record
-// (checkpoints, results of requests), and dropped when the new attempt speaks for itself (status, final, failures).
+// Open reads the spool of an attempt. Open keeps records that an older attempt could not report any more (checkpoints, results of
+// requests). It drops reports that the new attempt replaces (status, final, failures).
 func Open(dir string, epoch int64) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make spool: %w", err)

@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tools serves the tools of Deterministic mode over MCP: an agent that cannot write to its workspace reads it
-// here, sends patches, asks users and says when it is done. The Backend decides what a tool does; this package has the protocol, the bounds
-// and the reading of immutable objects.
+// Package tools serves the tools of Deterministic mode over MCP. An agent that cannot write to its workspace reads it here, sends patches,
+// asks users and says when it is done. The Backend decides what a tool does; this package has the protocol, the bounds and the reading of
+// immutable objects.
 package tools
 
 import (

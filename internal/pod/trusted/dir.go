@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trusted is the volume that an agent never sees: its owner, the journal of what is about to happen and what did, the refs of the
-// repository on it, and the places of everything else. It has one writer at a time; readers need no lock.
+// Package trusted is the volume that an agent never sees: its owner, the journal of what is about to happen and what did, the refs of its
+// repository, and the paths. It has one writer at a time; readers need no lock.
 package trusted
 
 import (

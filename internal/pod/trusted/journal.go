@@ -17,8 +17,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// FoldAbove is how many bytes of records are put into a segment of their own, compressed, so that a start reads no more than
-// that and what they add up to.
+// FoldAbove is how many bytes of records go into a segment of their own, compressed. A start then reads at most that many, and the state
+// that results from the segments.
 const FoldAbove = 4 << 20
 
 // Journal is the journal on disk, and the state that results from it. It is the only writer of the file. Its methods may be

@@ -22,8 +22,8 @@ import (
 // lockPause between two tries to lock a volume that another pod still holds.
 const lockPause = 500 * time.Millisecond
 
-// Volume is the trusted volume, owned by this process: by a lock against processes of the same node, and by the attempt's
-// number against everybody else, since ReadWriteOnce does not fence.
+// Volume is the trusted volume, owned by this process. A lock protects it against processes of the same node, and the attempt's number
+// against everybody else, because ReadWriteOnce does not fence.
 type Volume struct {
 	lock  *os.File
 	path  string

@@ -17,9 +17,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// PlaceAgentGit gives the agent a repository of its own at the workspace's root, in which its git status, diff and log
-// work: a copy of the history of one commit that shares nothing with the trusted repository, which is never read again.
-// It removes what was there before. The workspace must hold the commit's tree for status to be clean.
+// PlaceAgentGit gives the agent a repository of its own at the workspace's root, in which its git status, diff and log work. It is a copy
+// of the history of one commit that shares nothing with the trusted repository, and Tidewaiter never reads it again. It removes what was
+// there before. The workspace must hold the commit's tree for status to be clean.
 func (e *Engine) PlaceAgentGit(ctx context.Context, g AgentGit) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

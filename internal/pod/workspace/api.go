@@ -102,8 +102,8 @@ type Snapshot struct {
 	Settled bool
 	// Reason says what moved or could not be read when Settled is false.
 	Reason string
-	// Incomplete is true if the tree lacks something that Found and Workspace report: files without permission to read, or all new content if
-	// there is more than the limits allow. Do not promote such a tree.
+	// Incomplete is true if the tree lacks something that Found and Workspace report. That is files without permission to read, or all new
+	// content if there is more than the limits allow. Do not promote such a tree.
 	Incomplete bool
 	// Frozen says whether the agent was frozen for it, FrozenFor how long, Processes how many were.
 	Frozen    bool

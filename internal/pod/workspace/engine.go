@@ -112,9 +112,8 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// Reset sets the tree that the work started from (base, a commit or tree: it decides what is ignored, and Snapshot.Changes count from it)
-// and the assumed tree of the workspace now (current). The engine does not trust the assumption: the next capture or restore reads every
-// file.
+// Reset sets base, the commit or tree that the work started from, and current, the assumed tree of the workspace now. The base decides what
+// is ignored, and Snapshot.Changes count from it. The engine does not trust the assumption: the next capture or restore reads every file.
 func (e *Engine) Reset(ctx context.Context, base, current objects.ID) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

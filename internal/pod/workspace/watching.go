@@ -46,14 +46,14 @@ func (e *Engine) Changed() int {
 	return e.watcher.count()
 }
 
-// Delay is the longest time since the last Recorded from a change until its path counted among the Changed, as far as measured: at most
+// Delay is the longest time since the last Recorded from a change until its path counted among the Changed. The watcher measures it at most
 // once for each read of events, to within a tick of the kernel's clock, and never by a capture. It is 0 without a measurement.
 func (e *Engine) Delay() time.Duration {
 	return e.watcher.longest(false)
 }
 
-// Lost counts the times since Open that changes could not be followed one by one: the kernel's queue ran over, or more
-// changed between two captures than is remembered. They were found by scanning.
+// Lost counts how often since Open the watcher could not follow changes one by one. The kernel's queue ran over, or more changed between
+// two captures than the watcher remembers. They were found by scanning.
 func (e *Engine) Lost() int64 {
 	return e.watcher.losses()
 }

@@ -18,8 +18,8 @@ const firstPort = 20_000
 
 var last atomic.Uint32
 
-// Free is a TCP address of this machine's loopback interface that no other process of a test uses, and no other test of
-// this one: the host is made of the process's ID, the port is counted.
+// Free is a TCP address of this machine's loopback interface that no other process of a test uses, and no other test of this one. The
+// process's ID determines the host, and a counter the port.
 func Free() string {
 	// Linux gives an ID 22 bits (PID_MAX_LIMIT), so the second byte is between 64 and 127 and never 127.0.0.1's.
 	pid := os.Getpid() & (1<<22 - 1)

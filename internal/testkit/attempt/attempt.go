@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attempt makes running Features, from the view of an API server: with the Job, the pod and the pinned status
-// that controllers would make, and with real tokens bound to the pod, as a kubelet would ask for them.
+// Package attempt makes running Features, from the view of an API server: with the Job, the pod and the pinned status that controllers
+// would make. Tokens are real and bound to the pod, as a kubelet would ask for them.
 package attempt
 
 import (

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program lets a test run one of our programs as a process of its own: the test's executable once more, which
-// is the program when a variable says so. Replicas are then what they are in a cluster, signals and exit codes included.
+// Package program lets a test run one of our programs as a process of its own: a second run of the test's executable, which is the program
+// if a variable says so. Replicas are then what they are in a cluster, signals and exit codes included.
 package program
 
 import (

@@ -35,7 +35,7 @@ func Start(t testing.TB, handler http.Handler) *Server {
 	return &Server{Server: s, listener: l}
 }
 
-// Forget the connections of this moment, as a NAT does that has kept an idle one for too long: nothing passes on them in either direction
+// Forget the connections of this moment, as a NAT does that has kept an idle one for too long. Nothing passes on them in either direction
 // any more, and neither side learns about it. New connections work. The machine's own TCP still acknowledges data, so that only a request
 // with an expected answer reveals it.
 func (s *Server) Forget() { s.listener.forget() }

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube is every Kubernetes program of the local cluster in one binary, chosen by the name it is called by (a
-// symbolic link): a third of the size of separate programs and one link step in place of nine.
+// Command kube is every Kubernetes program of the local cluster in one binary, chosen by the name of its call (a symbolic link). It has a
+// third of the size of separate programs, and one link step instead of nine.
 package main
 
 import (

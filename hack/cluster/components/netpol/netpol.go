@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package netpol enforces NetworkPolicy on the node: netfilter queues the first packet of each connection from or to a
-// pod, and the engine of kube-network-policies decides about it. That project's own data plane needs nftables' queue
-// expression, which not every kernel has; iptables' NFQUEUE target does the same here.
+// Package netpol enforces NetworkPolicy on the node. netfilter queues the first packet of each connection from or to a pod, and the engine
+// of kube-network-policies decides about it. That project's own data plane needs nftables' queue expression, which not every kernel has;
+// iptables' NFQUEUE target does the same here.
 package netpol
 
 import (

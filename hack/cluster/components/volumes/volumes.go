@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package volumes provisions PersistentVolumeClaims on the node with volumes of the requested size:
-// each is a sparse file with an ext4 file system in it, mounted by a loop device and handed to the kubelet as a `local`
-// volume. Directories on the node's own disk, which simple provisioners hand out, never run full.
+// Package volumes provisions PersistentVolumeClaims on the node with volumes of the requested size. Each is a sparse file with an ext4 file
+// system in it, mounted by a loop device and handed to the kubelet as a `local` volume. Directories on the node's own disk, which simple
+// provisioners hand out, never run full.
 package volumes
 
 import (

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package host is the machine's side of the cluster's node: the process, the link, control groups and settings that are
-// shared with the rest of the machine, and how each is made, recognised and taken away without a trace.
+// Package host is the machine's side of the cluster's node: the process, the link, control groups and settings that the rest of the machine
+// shares. It makes and recognises each of them, and removes it without a trace.
 package host
 
 import (

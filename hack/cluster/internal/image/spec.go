@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image builds container images without a container engine: a layer of Debian packages, a layer of files, and a
+// Package image builds container images without a container engine. An image has a layer of Debian packages, a layer of files, and a
 // configuration, as an OCI archive that containerd imports.
 package image
 

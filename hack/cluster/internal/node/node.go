@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// Run is the first process of the node. start is read before anything is done: the machine's side of the link must
-// exist, and if the process that makes it ends instead, this process ends as well.
+// Run is the first process of the node. Run reads start first: the machine's side of the link must exist. If the process that makes it ends
+// instead, this process ends as well.
 func Run(plan Plan, start io.Reader) error {
 	if os.Getpid() != 1 {
 		return errors.New("this is not the first process of a PID namespace: use `up`")

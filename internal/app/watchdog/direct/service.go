@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package direct carries messages of users to a working agent: it takes directives and answers from orders, journals the state of each, and
-// reports it. core/session/directives decides when the agent gets which text. It gets them by its conversation, by tools or by its standard
-// input.
+// reports it. Package core/session/directives decides when the agent gets which text. It gets them by its conversation, by tools or by its
+// standard input.
 package direct
 
 import (

@@ -25,8 +25,8 @@ type Access struct {
 	Token, CA string
 }
 
-// Remote is the Feature's repository as it is reached now, under the policy of now: Secret and token are read each time, because both change while
-// pods run. It fails with a CredentialsError or a HostError before anything is sent.
+// Remote is the Feature's repository under the policy in effect now. Each use reads Secret and token again, because both change while pods
+// run. It fails with a CredentialsError or a HostError before anything is sent.
 func (a Access) Remote(o protocol.Orders) (git.Remote, error) {
 	r := o.Repository
 	remote := git.Remote{URL: r.URL, Silence: o.Policy.GitSilence}

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package toolbackend is what stands behind the tools of Deterministic mode: calls arrive in any goroutine at the Backend, go
-// to the loop as events, and are answered by its Queue.
+// Package toolbackend is the backend of the tools of Deterministic mode. Calls arrive in any goroutine at the Backend and go to the loop as
+// events. Its Queue answers them.
 package toolbackend
 
 import (
@@ -49,8 +49,8 @@ type view struct {
 	tasks  []protocol.TaskStatus
 }
 
-// New makes a backend, and the queue behind it, which only the loop may use. tree returns the tree of the workspace now, and answered is
-// called with each answer that the agent gets.
+// New makes a backend, and the queue behind it, which only the loop may use. The function tree returns the tree of the workspace now. The
+// backend calls answered with each answer that the agent gets.
 func New(j Journal, tree func() (*objects.Tree, error), answered func(question string)) (*Backend, *Queue) {
 	b := &Backend{journal: j, trees: tree, answered: answered, calls: make(chan Call), closed: make(chan struct{})}
 	b.view.Store(&view{})

@@ -1,8 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package directives decides how a session handles directives for a working agent: which ones the agent gets next and in what words, when
-// it gets them again, and when one is addressed. It believes what agents say about directives, but only about ones that they have received.
+// Package directives decides how a session handles directives for a working agent. It decides which ones the agent gets next and in what
+// words, when it gets them again, and when one is addressed. It believes what agents say about directives, but only about ones that they
+// have received.
 package directives
 
 import (

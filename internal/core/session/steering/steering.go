@@ -103,7 +103,7 @@ type State struct {
 	Threads []Thread `json:"threads,omitempty"`
 	// Recovered are tools on which surgery was tried, in episodes that are over.
 	Recovered []Tool `json:"recovered,omitempty"`
-	// Spent are the rungs that were tried on the main thread before the agent was started again: they are not tried again on the same task.
+	// Spent are the rungs that steering tried on the main thread before a restart of the agent. It does not try them again on the same task.
 	Spent []Rung `json:"spent,omitempty"`
 }
 
