@@ -104,7 +104,7 @@ func Defaults() Thresholds {
 	return Thresholds{
 		CheckEvery: policy.BuiltinCheckEvery, Cooldown: policy.BuiltinCooldown, Stall: policy.BuiltinStall, Loop: policy.BuiltinLoop,
 		ContextPercent: policy.BuiltinContextPercent, ContextUrgent: 90, Cascade: policy.BuiltinCascade,
-		// A model may be silent for five minutes under the longest timeout profile, and is asked three times. A tool that neither
+		// A model may be silent for five minutes under the longest timeout profile, and gets three requests. A tool that neither
 		// computes nor prints nor writes for half an hour waits for something that does not come.
 		Silence: policy.BuiltinSilence, ModelSilence: 20 * time.Minute, ToolSilence: 30 * time.Minute,
 	}

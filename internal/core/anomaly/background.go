@@ -38,7 +38,7 @@ func (s *State) Awaits(r Thresholds, now time.Time) string {
 	return fmt.Sprintf("the background command %s", strconv.QuoteToASCII(oldest.Name))
 }
 
-// quiet says that no model is asked and no tool is at work, and that the conversation about the task has come to an end.
+// quiet says that no request and no tool is at work, and that the conversation about the task has come to an end.
 func (s *State) quiet(r Thresholds, now time.Time) bool {
 	ended := false
 	for _, t := range s.Threads {

@@ -13,7 +13,7 @@ import (
 // patient is how long a client may wait after a call that has failed. One that asks nothing for longer hangs.
 const patient = time.Hour
 
-// cause of what is wrong with a thread: protocol.CauseProvider while its calls of models fail and that is not the agent's fault, else "". That one call
+// cause of what is wrong with a thread: protocol.CauseProvider while its model calls fail and that is not the agent's fault, else "". That one call
 // fails says nothing: it happens now and then.
 func (t *Thread) cause(now time.Time) string {
 	f := t.Failing.Failure

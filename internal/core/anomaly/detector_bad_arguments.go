@@ -5,8 +5,8 @@ package anomaly
 
 import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
-// badArguments is a tool that is called again and again with arguments that it does not take. They are counted apart from other
-// failures: nothing was done, and no file that changes helps.
+// badArguments is a tool that is called again and again with arguments that it does not take. They count apart from other failures: the
+// tool did nothing, and changed files do not help.
 var badArguments = detector{
 	name: BadArguments, kind: AgentLooping,
 	doc:    "The agent calls a tool again and again with arguments that the tool does not take.",

@@ -12,7 +12,7 @@ import (
 )
 
 // cascade is different tools that fail one after the other: what they share is wrong, such as the directory. A tool that has succeeded
-// since does not count, and neither do calls of one turn alone: when one of them fails, clients give up the others.
+// since does not count, and calls of a single turn do not count either: when one of them fails, clients give up the others.
 var cascade = detector{
 	name: Cascade, kind: CascadeFailure,
 	doc:    "Different tools fail one after the other: what they share is wrong, such as the directory.",
@@ -22,7 +22,7 @@ var cascade = detector{
 		steps := l.t.Steps[max(0, len(l.t.Steps)-window):]
 		tools, turns := failing(steps, func(x step) string { return x.Tool })
 		if len(tools) < l.r.Cascade {
-			// What a shell runs is as different, where nothing has succeeded. That a search finds nothing is no failure.
+			// Programs of a shell count as different tools if none has succeeded. A search without a result is not a failure.
 			if len(steps) == window && !slices.ContainsFunc(steps, func(x step) bool { return x.Failure == conversation.FailureNone || x.Bare || x.Waits }) {
 				tools, turns = failing(steps, func(x step) string { return cmp.Or(x.Program, x.Tool) })
 			}

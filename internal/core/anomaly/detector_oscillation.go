@@ -16,8 +16,8 @@ var oscillation = detector{
 	look: func(l look) sight {
 		for cycle := 2; cycle <= 4; cycle++ {
 			n := l.t.cycled(cycle)
-			// Four turns of two where something fails. Where nothing does, one more, since somebody may look at two things twice; and of
-			// longer cycles two and a half rounds.
+			// Four turns of two if something fails. Otherwise one more, because an agent may look at two things twice; and two and a half rounds of
+			// longer cycles.
 			first, failed := cycle*5/2+1, l.t.failed(2*cycle)
 			if cycle == 2 {
 				first = 5
@@ -36,8 +36,8 @@ var oscillation = detector{
 	},
 }
 
-// cycled is how many of the newest turns are the same as the one so many turns before, themselves included; 0 where they wait, or are all the
-// same, or where a file changed.
+// cycled is how many of the newest turns are the same as the one the given number of turns before, themselves included; 0 where they wait,
+// or are all the same, or where a file changed.
 func (t *Thread) cycled(cycle int) int {
 	last := len(t.Turns) - 1
 	if last < cycle || t.Turns[last].Said == t.Turns[last-1].Said {
@@ -53,7 +53,7 @@ func (t *Thread) cycled(cycle int) int {
 	}
 	calls := t.Turns[last].Calls
 	if n == 0 || calls != 0 && !slices.ContainsFunc(t.Turns[last-cycle:last], func(x turn) bool { return x.Calls != calls }) {
-		return 0 // a call whose result differs from time to time is no cycle
+		return 0 // a call whose result differs from time to time is not a cycle
 	}
 	return n + cycle
 }

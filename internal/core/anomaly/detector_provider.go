@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// provider is a call of a model that is made again and again and that nobody answers. Clients try again for some minutes by themselves; what
+// provider is a model call that the client repeats and that nobody answers. Clients try again for some minutes by themselves; what
 // will be answered in the same way for ever, such as a key that is refused, they should not try again at all.
 var provider = detector{
 	name: Provider, kind: AgentStalled,

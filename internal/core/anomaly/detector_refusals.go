@@ -4,7 +4,7 @@
 package anomaly
 
 // refusals are checkpoints in a row that break the policy, though files have changed from one to the next: what the agent does about them does not
-// help. Of each violation, the agent is told when it is found.
+// help. The agent learns of each violation when it is found.
 var refusals = detector{
 	name: Refusals, kind: AgentStalled, off: true,
 	doc:    "Checkpoints in a row break the policy, though files change from one to the next.",

@@ -53,7 +53,7 @@ func (t *Thread) returns(path sum, last int) (n int) {
 }
 
 // returned says that an edit brings back what an earlier one of the file has taken out, or makes one again that was made before, so that it was taken
-// back meanwhile. Where whole files are written, another content was there between.
+// back meanwhile. If the calls write whole files, another content was there between.
 func (t *Thread) returned(at int) bool {
 	const near = 12 // turns
 	e, between := t.Edits[at], false

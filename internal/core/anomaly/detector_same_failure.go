@@ -34,7 +34,7 @@ var sameFailure = detector{
 	},
 }
 
-// fails is the sight of a call that has failed so many times; more is how many more are looked at than for the same call.
+// fails is the sight of a call that has failed the given number of times; more is how many more are looked at than for the same call.
 func (l look) fails(x step, n int, slept bool, more int) sight {
 	first := l.r.Loop + more
 	if x.Failure == conversation.FailureExit {

@@ -5,7 +5,7 @@ package anomaly
 
 import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
-// sameResult is a call that succeeds again with the same result, while nothing else is learnt and nothing changes. It takes more than a failure:
+// sameResult is a call that succeeds again with the same result, without other news and without a change. It takes more than a failure:
 // a look at the state of things is cheap, and agents repeat it. A call that waits for something may come
 // much more often, and one that waits for long at any time, unless it has got what it waits for: that takes twice as many.
 var sameResult = detector{

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// silence is an agent whose processes live while nothing else does: it asks no model, computes nothing, prints nothing and changes no
-// file. A model or a tool that is at work may be silent for longer. What an agent prints, and what keeps the connection of an answer
-// open, counts for a while only, since what hangs may go on to say that it lives.
+// silence is an agent whose processes are running without any effect: it calls no model, computes and prints nothing, and changes no file.
+// A model or a tool that is at work may be silent for longer. What an agent prints, and what keeps the connection of an answer open, counts
+// for a while only, because what hangs may continue to send signs of life.
 var silence = detector{
 	name: Silence, kind: AgentStalled,
 	doc:    "The processes of the agent live, and nothing else moves.",
@@ -26,7 +26,7 @@ var silence = detector{
 			hours := int(spins / time.Hour)
 			return sight{tier: Warn, mute: true, count: hours, evidence: fmt.Sprintf("for %d hours the processes have computed, and nothing else has moved", hours)}
 		}
-		// While a model is asked and no tool is at work, what processes compute is no work: the agent waits, and may draw that it does.
+		// While a request is in progress and no tool is at work, computing of processes does not count as work: the agent waits, and may draw that it does.
 		if worked := l.now.Sub(s.Worked); what == asked && worked >= living*allowed {
 			quiet = worked
 		}

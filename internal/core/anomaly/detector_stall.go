@@ -4,7 +4,7 @@
 package anomaly
 
 // stall is turns that bring nothing: no file changes, and no call gives a result that was not known. Turns that wait do not count. A result now and
-// then that is new does not end it, as long as no file changes. Neither do files that are written anew again and again, while nothing is learnt or run.
+// then that is new does not end it, as long as no file changes. Neither do files that are rewritten again and again, while nothing is learnt or run.
 var stall = detector{
 	name: Stall, kind: AgentStalled,
 	doc:    "Turns bring nothing: no file changes, and no call gives a new result.",
@@ -40,8 +40,8 @@ func (t *Thread) idle(window int) (n, of int) {
 	return n, of
 }
 
-// rewrites counts the turns in which one file, or two, were written anew, in a row: about as large as before, with other lines for the most part, while
-// nothing else was changed, run or learnt, and nobody said anything new. A file that grows, or that is edited by writing it whole, is work.
+// rewrites counts the consecutive turns that rewrote one file, or two: about as large as before, mostly with other lines, without another
+// change, run or news. A file that grows, or that is edited by writing it whole, is work.
 func (t *Thread) rewrites() int {
 	const files = 2
 	newest, after := make(map[sum]step, files), make(map[sum]step, files)

@@ -7,7 +7,7 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
 // trials are edits that are tried with the same command, which fails each time and names no less than before: the way does not lead
 // anywhere. Somebody who tries things needs some trials, so that it takes twice as many as for a loop. A test or a compiler that gets further names
-// other things. Those that were named before are no progress.
+// other things. Names from before do not count as progress.
 var trials = detector{
 	name: Trials, kind: AgentStalled, off: true,
 	doc:    "The agent tries edits with the same command, which fails each time and names no less than before.",

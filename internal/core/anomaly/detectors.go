@@ -19,7 +19,7 @@ type detector struct {
 	kind Kind
 	// doc says for people what it finds, in one sentence.
 	doc string
-	// advice is what an agent is told to do about it: one thing.
+	// advice is the text for the agent: one thing to do about it.
 	advice func(Finding) string
 	// off says that what it finds is a way that does not lead anywhere: it counts where nothing says better what is wrong.
 	off  bool
@@ -48,7 +48,7 @@ func detectors() []detector {
 	}
 }
 
-// patience is how many times more often than anything else somebody may look how far something is.
+// patience is how many times more often than other calls a call may check the progress of something.
 const patience = 12
 
 // look at one thread.
@@ -172,9 +172,9 @@ func (t *Thread) most(see func(x step) sight) (best sight) {
 func (x step) like(o step) bool { return x.Form != 0 && x.Form == o.Form && x.Tool == o.Tool }
 
 // again counts a call, or with forms one that is like it, with what like says is the same result. A change of files ends the count where it may be the
-// reason for trying again: the thread has made it itself with another call, and it is no other file than the one that the call is about. What a call
-// itself writes, such as a log of a test, is no reason. Through says that waiting changes nothing about what the call gives. Varied says that not
-// all of the calls were the same.
+// reason for trying again: the thread has made it itself with another call, and it is the file that the call is about. What a call itself
+// writes, such as a log of a test, does not count. Through says that waiting changes nothing about what the call gives. Varied says that
+// not all of the calls were the same.
 func (l look) again(x step, forms, through bool, like func(o step) bool) (count int, slept, varied bool) {
 	changed := false
 	count, slept = l.t.count(through || x.Waits, func(o step) counting {

@@ -97,7 +97,7 @@ func (s *State) watch(l look) (episodes []Episode) {
 	return episodes
 }
 
-// explained says that a thread goes in circles or fails in all it does, and that this is not over: so long, it is why nothing succeeds.
+// explained says that a thread goes in circles or fails in all it does, and that this is not over: until then it explains why nothing succeeds.
 func (s *State) explained(thread int) bool {
 	return s.Episode(AgentLooping, thread) != nil || s.Episode(CascadeFailure, thread) != nil
 }
@@ -127,7 +127,7 @@ func (l look) see() (best map[Kind]Finding, off []Finding, lasting []Kind) {
 // says that a finding says what the agent does wrong.
 func (f Finding) says() bool { return !f.Mute && f.Kind != ContextPressure }
 
-// episode goes on with what was found before, or begins one.
+// episode continues with an earlier finding, or begins one.
 func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode, bool) {
 	before := s.Episode(kind, l.t.ID)
 	if before == nil && !seen {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// form of a call: the same for commands that differ in flags, numbers, what is shown of them, what is printed beside them and how long is slept before.
-// It is 0 for a call that is no command.
+// form of a call: the same for commands that differ in flags, numbers, what is shown of them, additional output and the sleep before. It is
+// 0 for a call that is not a command.
 func (a arguments) form() sum {
 	var words []string
 	for part := range strings.FieldsFuncSeq(a.command, func(r rune) bool { return r == ';' || r == '&' || r == '|' || r == '\n' }) {
@@ -37,7 +37,7 @@ func (a arguments) form() sum {
 
 func oneOf(word string, words ...string) bool { return slices.Contains(words, word) }
 
-// numberless is a word with one mark for each number.
+// numberless is the word with one mark for each number.
 func numberless(word string) string {
 	if strings.IndexFunc(word, func(r rune) bool { return r >= '0' && r <= '9' }) < 0 {
 		return word

@@ -52,7 +52,7 @@ func shows(command string) string {
 	return ""
 }
 
-// at says which task a stall is in, and at which file: people find the place by it, and so does the agent. Where no model answers, neither matters.
+// at says which task a stall is in, and at which file: users and the agent find the place by it. If no model answers, neither matters.
 func (l look) at(f Finding) string {
 	if f.Kind != AgentStalled || f.Detector == Provider {
 		return f.Evidence

@@ -17,7 +17,7 @@ type outcome struct {
 	// failing is what a failure names, sorted: at most maxFailing of all that it names, those with the lowest sums. All counts the lines that name something.
 	failing []uint32
 	all     int
-	// pending says that what was asked for is not there yet, and passing that the same may succeed after a while.
+	// pending says that the result is not there yet, and passing that the same may succeed after a while.
 	pending, passing bool
 }
 
@@ -28,7 +28,7 @@ const (
 	maxLine = 512
 )
 
-// outcomeOf a result: what stands beside the text makes it another one though no word is.
+// outcomeOf a result: other content makes it a different one even if the text is the same.
 func outcomeOf(q conversation.Quote, failure conversation.Failure, waits bool) outcome {
 	o := textOutcome(q, failure, waits)
 	if q.Other != (conversation.Digest{}) {
@@ -87,7 +87,7 @@ func textOutcome(q conversation.Quote, failure conversation.Failure, waits bool)
 // searched is how much of a result is searched at each end for words that say how far something is, in bytes.
 const searched = 1 << 10
 
-// unfinished are words by which one is told that something has not ended.
+// unfinished are words that say that something has not ended.
 var unfinished = []string{
 	"queued", "in_progress", "in progress", "inprogress", "not ready", "not yet", "scheduled", "empty", "none",
 	"running", "pending", "waiting", "building", "creating", "containercreating", "starting", "initializing", "provisioning", "processing", "deploying", "progressing",
@@ -99,8 +99,8 @@ var transient = []string{
 	"temporarily", "unavailable", "try again", "locked", " busy", "rate limit", "too many requests", " 502", " 503", " 504", " 429", "not ready", "not yet", "pending", "in progress",
 }
 
-// pending says whether a text, in small letters, says that something has not ended. What a call that waits has seen says so with any of the words; others
-// with a word that is all that they say, or all that a line says, or the value of a state, or a cell of a table.
+// pending says whether a text, in small letters, says that something has not ended. What a call that waits has seen says so with any of the
+// words; others with a single word that is their whole text, or all that a line says, or the value of a state, or a cell of a table.
 func pending(text string, waits bool, size int) bool {
 	const short = 64
 	ing := strings.Contains(text, "ing")
@@ -255,7 +255,7 @@ func named(line string) uint32 {
 	return uint32(s.hash >> 32)
 }
 
-// The hash is FNV-1a. An agent that makes two sums equal betrays itself alone.
+// The hash is FNV-1a. An agent that makes two sums equal harms only itself.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
@@ -344,7 +344,7 @@ func temporary(text string) int {
 	return 0
 }
 
-// fickle says whether a number that stands behind a word is another one each time.
+// fickle says whether a number that stands behind the word differs each time.
 func fickle(word string) bool {
 	word = trimmed(word)
 	if len(word) > len("goroutine") {
@@ -357,13 +357,13 @@ func fickle(word string) bool {
 	return false
 }
 
-// assigned says whether a word is a number of a process, a port or a seed with its name.
+// assigned says whether the word is a number of a process, a port or a seed with its name.
 func assigned(word string) bool {
 	name, digits, found := strings.Cut(word, ":")
 	return found && digits != "" && fickle(name) && number(digits)
 }
 
-// placeless is a word without the numbers of lines and columns behind its colons.
+// placeless is the word without the numbers of lines and columns behind its colons.
 func placeless(word string) string {
 	for {
 		i := strings.LastIndexByte(strings.TrimRight(word, ":"), ':')
@@ -419,7 +419,7 @@ func better(now, before step) bool {
 	}
 	for _, n := range before.Failing {
 		_, is := slices.BinarySearch(now.Failing, n)
-		if !is && (now.Fails <= maxFailing || n < now.Failing[len(now.Failing)-1]) { // else it may be among those that are not remembered
+		if !is && (now.Fails <= maxFailing || n < now.Failing[len(now.Failing)-1]) { // else it may be among the forgotten ones
 			return true
 		}
 	}

@@ -150,7 +150,7 @@ type step struct {
 	Varies bool `json:"v,omitempty"`
 	// Edits says that it was there to change a file, and did.
 	Edits bool `json:"e,omitempty"`
-	// Whole is how large the call was, in bytes, where it has written a whole file, and Lines are those of its lines with the lowest sums, sorted.
+	// Whole is how large the call was, in bytes, where it has written a whole file, and Lines are the lines with the lowest sums, sorted.
 	Whole int      `json:"z,omitempty"`
 	Lines []uint32 `json:"m,omitempty"`
 }
@@ -294,7 +294,7 @@ func (s *State) Work(w Work, now time.Time) {
 	s.Trees = capped(append(s.Trees, tree), maxTrees)
 }
 
-// busy is the share of one core, as a divisor, below which processes only pass the time: those of an agent that waits look at timers.
+// busy is the share of one core, as a divisor, below which processes only pass the time: processes of a waiting agent look at timers.
 const busy = 50
 
 // Pulse takes what the agent's processes have used.

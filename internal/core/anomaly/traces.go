@@ -15,7 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
-// sum tells texts apart: a part of a digest, since much is remembered. An agent that makes two of them equal betrays itself alone.
+// sum tells texts apart: a part of a digest, since much is remembered. An agent that makes two of them equal harms only itself.
 type sum uint64
 
 func digestSum(d conversation.Digest) sum { return sum(binary.BigEndian.Uint64(d[:])) }
@@ -34,7 +34,7 @@ func mix(sums ...sum) sum {
 	return digestSum(conversation.Sum(b))
 }
 
-// How long a call has taken that was there to wait: without a word about waiting, and with one.
+// How long a call has taken that was there to wait: without a mention of waiting, and with one.
 const (
 	pause      = time.Minute
 	shortPause = 5 * time.Second
@@ -161,7 +161,7 @@ func (a arguments) written(done bool) (size int, lines []uint32) {
 	return a.call.Arguments.Size, a.lines()
 }
 
-// lines of what a call writes, by their sums: those that are lowest, sorted. Of a large call, its two ends are looked at.
+// lines of what a call writes, by their sums: the lowest ones, sorted. Of a large call, its two ends are looked at.
 func (a arguments) lines() []uint32 {
 	var l lowest
 	for line := range strings.Lines(strings.ReplaceAll(a.call.Arguments.Text, `\n`, "\n")) {
@@ -199,7 +199,7 @@ func (a arguments) reads() bool {
 	return true
 }
 
-// ended says whether a result of a call that polls says that what runs beside has ended.
+// ended says whether a result of a call that polls says that a background process has ended.
 func ended(q conversation.Quote) bool {
 	head := strings.ToLower(q.Text[:min(len(q.Text), 400)])
 	return has(head, "completed", "exited", "finished", "<status>failed", "killed")
@@ -277,8 +277,8 @@ func limit(arguments string) (longest time.Duration) {
 	return longest
 }
 
-// lasts so many units of time, or seconds. What is more than a second and has no unit may be in milliseconds: ten minutes are the most that clients of
-// agents take then.
+// lasts the given units of time, or seconds. What is more than a second and has no unit may be in milliseconds: ten minutes are the most
+// that clients of agents take then.
 func lasts(number, unit string) time.Duration {
 	n, err := strconv.Atoi(number)
 	if err != nil {
@@ -291,7 +291,7 @@ func lasts(number, unit string) time.Duration {
 	return time.Duration(min(int64(n), int64(longestSleep/of))) * of
 }
 
-// polls says whether a call asks how far a process or an agent is that runs beside.
+// polls says whether a call asks for the progress of a background process or agent.
 func polls(x conversation.Step) bool {
 	tool := strings.ToLower(x.Call.Name[:min(len(x.Call.Name), 128)])
 	head := x.Result.Text[:min(len(x.Result.Text), 400)]
@@ -344,7 +344,7 @@ func wordy(c byte) bool {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// number says whether a word is a number.
+// number says whether the word is a number.
 func number(word string) bool {
 	for i := range len(word) {
 		if !digit(word[i]) && (word[i] != '.' || i == 0) {
@@ -354,7 +354,7 @@ func number(word string) bool {
 	return word != ""
 }
 
-// trimmed is a word without the marks at its end.
+// trimmed is the word without the marks at its end.
 func trimmed(word string) string {
 	for len(word) > 0 && (word[len(word)-1] == '.' || word[len(word)-1] == ':' || word[len(word)-1] == '-') {
 		word = word[:len(word)-1]
@@ -362,7 +362,7 @@ func trimmed(word string) string {
 	return word
 }
 
-// unit says whether a text goes on with a unit of time.
+// unit says whether a text continues with a unit of time.
 func unit(rest string) bool {
 	rest, spaced := strings.CutPrefix(rest, " ")
 	end := 0
@@ -376,7 +376,7 @@ func unit(rest string) bool {
 	return false
 }
 
-// fleeting says whether a word that has a digit is a time, a duration or an id.
+// fleeting says whether the word, which has a digit, is a time, a duration or an id.
 func fleeting(word string) bool {
 	word = trimmed(word)
 	if len(word) < 2 {

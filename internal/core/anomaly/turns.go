@@ -22,7 +22,7 @@ func (s *State) Turn(c conversation.Turn, now time.Time) {
 		t.trouble(now)
 		return
 	}
-	if t.Served { // a model has made this turn: calls that failed since are no reason why the agent does what it does
+	if t.Served { // a model has made this turn: calls that failed since do not explain why the agent does what it does
 		t.Served, t.Failing = false, failures.Streak{}
 	}
 	t.Asks, t.Turn = 0, int64(c.Number)
@@ -32,7 +32,7 @@ func (s *State) Turn(c conversation.Turn, now time.Time) {
 	s.hear(t, c, took)
 }
 
-// took is how long tools have worked since the last answer. Where no answer was seen, the time of the model is in it.
+// took is how long tools have worked since the last answer. Without an answer, the time of the model is in it.
 func (t *Thread) took(now time.Time) time.Duration {
 	switch {
 	case t.Answered.After(t.Heard), t.Answered.Equal(t.Heard) && !t.Answered.IsZero():
@@ -116,7 +116,7 @@ func (r *turn) add(n step, sleeps bool) {
 	r.Waits = r.Waits && (n.Waits || n.Polls)
 }
 
-// tally the turns in which all fails, and those that bring nothing. One that waits counts for neither.
+// tally the turns in which everything fails, and the turns that bring nothing. One that waits counts for neither.
 func (t *Thread) tally(r turn, steps []step, fails bool) {
 	switch {
 	case r.Waits, len(steps) == 0:
@@ -194,8 +194,8 @@ func (s *State) remember(t *Thread, x conversation.Step, took time.Duration, aft
 	}
 	n.Edits, n.May, n.Fresh = done && writes, writes || !a.reads() && !a.useless(), !again || n.Varies
 	// What succeeds and was never called before is news, whatever it says: the work may be to do much of the same. So is what was called before
-	// and gives something else. What a command prints before it fails is worth as much, and one that prints nothing may have looked for
-	// something that is not there.
+	// and gives something else. The output of a command before it fails counts as much; one without output may have looked for something that
+	// does not exist.
 	switch {
 	case a.useless():
 	case done:
@@ -218,7 +218,7 @@ func (s *State) remember(t *Thread, x conversation.Step, took time.Duration, aft
 	return n, a.useless()
 }
 
-// waits says whether a call that has taken so long was there to wait. Where the same call was before, one that ends sooner is, too.
+// waits says whether a call of this duration was there to wait. If the same call came before, a shorter one counts, too.
 func (t *Thread) waits(call sum, took time.Duration) bool {
 	return took >= pause || took >= pause/2 && slices.ContainsFunc(t.Steps, func(o step) bool { return o.Waits && o.Call == call })
 }
@@ -237,7 +237,7 @@ func (t *Thread) recognise(n step) {
 	}
 }
 
-// capped keeps the newest entries of a list, in its place.
+// capped keeps the newest entries of a list, in the same memory.
 func capped[E any](list []E, limit int) []E {
 	return slices.Delete(list, 0, max(len(list)-limit, 0))
 }

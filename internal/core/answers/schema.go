@@ -95,7 +95,7 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text, "", false
 }
 
-// shortened to what a person reads.
+// shortened for a user.
 func shortened(message string) string {
 	if len(message) > mostMessage {
 		message = strings.ToValidUTF8(message[:mostMessage], "") + "…"
@@ -161,7 +161,7 @@ func weighed(text string) (*jsonschema.Schema, int, error) {
 // weigher adds up the cost of a schema.
 type weigher struct {
 	root any
-	// known are costs of what references lead to; open are those that are being looked at.
+	// known are costs of what references lead to; open are the ones in progress.
 	known map[string]int
 	open  map[string]bool
 }
@@ -197,7 +197,7 @@ func (w weigher) value(v any) (int, error) {
 	return total, nil
 }
 
-// keywords that cost more than the value that they have, and those that cannot be used.
+// keywords that cost more than the value that they have, and unusable keywords.
 func (w weigher) keywords(object map[string]any) (int, error) {
 	for _, k := range elsewhere {
 		if _, is := object[k].(string); is {

@@ -180,7 +180,7 @@ func (w *walk) intent(i journal.Intent) error {
 	return nil
 }
 
-// checkpoint checks a commit of the chain. One where nothing was new has none of its own.
+// checkpoint checks a commit of the chain. A checkpoint without a change has no commit of its own.
 func (w *walk) checkpoint(link string, i journal.Intent) error {
 	if i.Commit == i.OldChain {
 		return nil
@@ -206,8 +206,8 @@ func (w *walk) checkpoint(link string, i journal.Intent) error {
 	return nil
 }
 
-// delivery checks the commit that an intent promotes, where it promotes one and was not withheld: what it holds must have
-// been judged and found good, or let through by an audit.
+// delivery checks the commit that an intent promotes, where it promotes one and was not withheld: its tree must have been checked and found
+// good, or let through by an audit.
 func (w *walk) delivery(i journal.Intent) error {
 	if i.Delivery == i.OldDelivery {
 		return nil

@@ -18,9 +18,9 @@ const inSecret = "[redacted]"
 // hidden are the lines of a file in which secrets are. A difference shows some lines of it: a secret whose beginning is not among
 // them could not be found there.
 type hidden struct {
-	// lines that have something else beside a secret, as they are shown, by their number from 1.
+	// lines that have something else next to a secret, as they are shown, by their number from 1.
 	lines map[int]string
-	// whole are the first and the last of lines that a secret fills, in order.
+	// whole are the first and the last of lines that a secret fills, sorted.
 	whole [][2]int
 }
 
@@ -28,7 +28,7 @@ type hidden struct {
 func hiddenIn(text []byte, places []secrets.Place) hidden {
 	h := hidden{lines: map[int]string{}}
 	secrets.Sort(places)
-	// A secret goes on to where covered is.
+	// A secret reaches to where covered is.
 	offset, number, next, covered := 0, 0, 0, 0
 	for line := range bytes.Lines(text) {
 		number++

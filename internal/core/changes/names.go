@@ -18,7 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
-// searches is the work that searching for secrets may take, as so many files: two seconds. The pod of the Feature pays for it.
+// searches is the work that searching for secrets may take, as a number of files: two seconds. The pod of the Feature pays for it.
 const searches = 4
 
 // withheldName stands for a name of which nobody can tell whether it has secrets.

@@ -156,7 +156,7 @@ func (b *Book) known(list []byte, may func(*Thread) bool) Known {
 	return k
 }
 
-// has is how many entries of the last request end within so many bytes.
+// has is how many entries of the last request end within the given bytes.
 func (t *Thread) has(bytes int) int {
 	n, _ := slices.BinarySearch(t.ends, bytes+1)
 	return n
@@ -193,7 +193,7 @@ func (b *Book) Observe(r Request) Turn {
 		}
 	}
 	if t != nil && known == like && same < min(len(t.Chain)-t.Lead-said.tail, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized && !said.worked() && !said.answers(t) {
-		t = nil // an agent that another one has called is told the same first
+		t = nil // an agent that another one has called gets the same first text
 	}
 	if t == nil {
 		if t = b.shortened(system, tools); t == nil {
@@ -208,9 +208,9 @@ func (b *Book) Observe(r Request) Turn {
 	turn.Again = t.Turns > 0 && like == len(said.chain)
 	if !turn.Again {
 		t.Turns++
-		t.Summarized = false // what goes on is not replaced, and what was replaced has been summarized
+		t.Summarized = false // what continues is not replaced, and what was replaced has been summarized
 	}
-	if t != said.like && said.like != nil && !said.parted { // each goes on with its own
+	if t != said.like && said.like != nil && !said.parted { // each continues its own
 		said.part()
 	}
 	t.Results, t.Heads = said.results(t)
@@ -229,12 +229,12 @@ func (b *Book) Observe(r Request) Turn {
 	return turn
 }
 
-// asks says whether a request asks something about a thread rather than going on with it.
+// asks says whether a request asks something about a thread rather than continuing it.
 func (b *Book) asks(t *Thread, said reading, known int, system Digest, tools bool) bool {
 	return t.Kind != KindSide && (!tools || t.System != system && !slices.ContainsFunc(said.after(known), Message.works))
 }
 
-// remember the bytes of a request. Of one that goes on with the thread's last one only what is new is copied; an eighth is left for what
+// remember the bytes of a request. Of one that continues the thread's last one only what is new is copied; an eighth is left for what
 // will be said next.
 func (t *Thread) remember(said reading) {
 	known, n := said.equal, len(said.list)
@@ -259,7 +259,7 @@ func prefix(a, b []byte) int {
 }
 
 // find the thread that has most of a request's first messages, and how many of them, the system's apart; of several, one that has no others,
-// and then the one that was heard last. What may call tools does not go on with a thread that may not.
+// and then the one that was heard last. A request with tools does not continue a thread without tools.
 func (b *Book) find(said reading, tools bool) (found *Thread, same int) {
 	better := func(t *Thread) bool {
 		if whole := t.Lead+same == len(t.Chain); whole != (found.Lead+same == len(found.Chain)) {
@@ -288,9 +288,9 @@ func (t *Thread) shares(said reading) (n int) {
 	return n
 }
 
-// resumed is the main thread, where a request goes on with work in a thread that only seemed to ask something about it: a person has said something
-// more in a session whose system text is another one by now, such as the date. The main thread has ended its turn before, and was not heard since;
-// one that waits for an agent that works for it has called a tool. The other thread is a part of it then.
+// resumed is the main thread, if a request continues work in a thread that only seemed to ask something about it: a user has said something
+// more in a session whose system text is another one by now, such as the date. The main thread has ended its turn before, and was not heard
+// since; one that waits for an agent that works for it has called a tool. The other thread is a part of it then.
 func (b *Book) resumed(t *Thread, said reading, same int) *Thread {
 	i := slices.IndexFunc(b.Threads, func(m *Thread) bool {
 		return t.Of == m.ID && m.Kind == KindMain && !m.Open && m.Last < t.Asked
@@ -302,7 +302,7 @@ func (b *Book) resumed(t *Thread, said reading, same int) *Thread {
 	return b.Threads[i]
 }
 
-// shortened is the thread that goes on with a request that repeats nothing of it: the main one, where it has been summarized, or where it
+// shortened is the thread that continues with a request that repeats nothing of it: the main one, where it has been summarized, or where it
 // is long and has called no tool: an agent that works for it begins with a call. Its system text may be another one where both are so.
 func (b *Book) shortened(system Digest, tools bool) *Thread {
 	for _, t := range b.Threads {
@@ -313,7 +313,7 @@ func (b *Book) shortened(system Digest, tools bool) *Thread {
 	return nil
 }
 
-// answered is the thread that a request goes on with which begins like none: the one whose last calls it has the results of; of several, the one
+// answered is the thread that a request continues which begins like none: the one whose last calls it has the results of; of several, the one
 // that was heard last.
 func (b *Book) answered(said *reading, system Digest, tools bool) (found *Thread) {
 	better := func(t *Thread) bool {
@@ -330,7 +330,7 @@ func (b *Book) answered(said *reading, system Digest, tools bool) (found *Thread
 	return found
 }
 
-// fewMessages may stand otherwise in a conversation that goes on: clients alter what they have said, such as the time.
+// fewMessages may stand otherwise in a continued conversation: clients alter what they have said, such as the time.
 const fewMessages = 2
 
 // manyMessages are more than what somebody compacts at the beginning of a task.
@@ -350,7 +350,7 @@ func (b *Book) add(system Digest, tools bool) *Thread {
 	return t
 }
 
-// works says that a message goes on with the work, rather than asking something.
+// works says that a message continues the work, rather than asking something.
 func (m Message) works() bool { return m.Role == RoleModel || len(m.Results) > 0 }
 
 // hear a message that is new, after calls whose results have not been heard.
@@ -399,7 +399,7 @@ func (b *Book) Answered(thread int, a *Answer) {
 	}
 }
 
-// forget the threads that have been silent for longest where there are too many, and the bytes of those that have too many. The main one is
+// forget the threads that have been silent for longest where there are too many, and the bytes of threads with too many. The main one is
 // remembered.
 func (b *Book) forget() {
 	if len(b.Threads) > MaxThreads {

@@ -58,7 +58,7 @@ func EditOf(arguments []byte) Edit {
 	return patched(text)
 }
 
-// editing says whether arguments may be those of an edit: an object without a word of the members that say so, in any letters, is none. Most calls
+// editing says whether arguments may belong to an edit: an object without any of an edit's members, in any letter case, does not. Most calls
 // have such an object.
 func editing(arguments []byte) bool {
 	if len(arguments) > maxPlain || len(arguments) == 0 || arguments[0] != '{' || bytes.IndexByte(arguments, '\\') >= 0 {

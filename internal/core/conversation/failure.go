@@ -90,7 +90,7 @@ const stopped = `<(?:bash|shell)_metadata>\s*[^<]*terminated command after excee
 // looked is how much of a result is searched at its beginning, in bytes: clients say first that something failed.
 const looked = 400
 
-// classifier tells failures of tools. It is made when a conversation is heard first: a watchdog whose agent says nothing has no memory for it.
+// classifier tells failures of tools. It is made when a conversation is heard first: a watchdog with a silent agent needs no memory for it.
 type classifier struct {
 	marks                              []*regexp.Regexp
 	exits, unmarked, verdicts, stopped *regexp.Regexp

@@ -33,7 +33,7 @@ const (
 	// MaxGivenName bounds the ID of a call and the name of a tool, in bytes. Those of providers have less than 200. The ledger stores half of it, as of any
 	// name, and searches all of it for secrets.
 	MaxGivenName = 1 << 10
-	// fixedSize is what a result takes beside its texts and names, in bytes: the digest, and the structure twice.
+	// fixedSize is what a result takes in addition to its texts and names, in bytes: the digest, and the structure twice.
 	fixedSize = 512
 )
 

@@ -29,13 +29,13 @@ type Reader struct {
 	decoder  Decoder
 	streamed bool
 	answer   Answer
-	// buffer holds the line that has not ended, or all of an answer that is no stream.
+	// buffer holds the line that has not ended, or all of an answer that is not a stream.
 	buffer []byte
 	// data is what the lines of an event have said.
 	data []byte
 	// skips the rest of an event, or answer, that is too large.
 	skips bool
-	// whole says that an answer that is no stream was read.
+	// whole says that the whole answer, which is not a stream, was read.
 	whole bool
 	// says that something of the answer has come since Says was called last.
 	says bool
@@ -103,7 +103,7 @@ func (r *Reader) line(line []byte) {
 const maxLive = 256
 
 // live says whether an event only keeps the connection open: "ping" of Anthropic (https://docs.claude.com/en/docs/build-with-claude/streaming), and
-// "keepalive" of OpenAI (https://github.com/openai/openai-node/issues/1964). Others do so with comments, which are no events.
+// "keepalive" of OpenAI (https://github.com/openai/openai-node/issues/1964). Others do so with comments, which are not events.
 func live(data []byte) bool {
 	if len(data) > maxLive || !bytes.Contains(data, []byte(`"ping"`)) && !bytes.Contains(data, []byte(`"keepalive"`)) {
 		return false

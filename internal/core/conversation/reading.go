@@ -20,13 +20,13 @@ type reading struct {
 	lead, tail int
 	// parted says that the chain is not in the memory of like's chain.
 	parted bool
-	// calls are those of whose results the newest messages are; nil before somebody asks.
+	// calls are the calls whose results the newest messages have; nil before somebody asks.
 	calls map[Digest]bool
 	// held is how many bytes of results the messages from the one at oldest on have in full.
 	held, oldest int
 }
 
-// maxHeld is how much of the results of a request is held in full, in bytes. A request that is heard for the first time may have far more.
+// maxHeld is how much of the results of a request stays in memory in full, in bytes. A request that is heard for the first time may have far more.
 const maxHeld = 8 << 20
 
 // hold the newest results in full, and of the older ones what is quoted.
@@ -45,7 +45,7 @@ func (s *reading) hold(m Message) {
 // read a request.
 func (b *Book) read(r Request, tools bool) reading {
 	s := reading{list: r.List()}
-	// As in find: what only a side call has had was not heard by the thread that goes on.
+	// As in find: what only a side call has had was not heard by the continuing thread.
 	may := func(t *Thread) bool { return !tools || t.Kind != KindSide }
 	k := r.Known()
 	if k.heard != b.Heard || !slices.Contains(b.Threads, k.thread) || !may(k.thread) {
@@ -94,7 +94,7 @@ func (s *reading) part() {
 	s.chain, s.parted = append(make([]Digest, 0, len(s.chain)+more), s.chain...), true
 }
 
-// setting is what the model is told beside the conversation: some dialects have that at the beginning of the list.
+// setting is what a request says in addition to the conversation: some dialects have that at the beginning of the list.
 func (s reading) setting(system Digest) Digest {
 	if s.lead == 0 {
 		return system
@@ -106,7 +106,7 @@ func (s reading) setting(system Digest) Digest {
 	return Sum(all...)
 }
 
-// after are the messages that come after so many, and before the tail. Those that are known byte by byte have not been read.
+// after are the messages after the given number, and before the tail. The reader has not read messages that it knows byte by byte.
 func (s reading) after(known int) []Message {
 	end := len(s.messages) - s.tail
 	return s.messages[min(max(known-s.skipped, 0), end):end]
@@ -145,7 +145,7 @@ func (s reading) grown(t *Thread, same int) bool {
 
 // altered is how many messages there are up to the last one of a thread's last request, where that stands otherwise now in the same place, and has
 // the results that it had; 0 where it does not. Some clients put what the model is to bear in mind into the last message, and leave it out when
-// another one follows, and take old results out. Where nothing follows, a result that begins otherwise is another one.
+// another one follows, and take old results out. If nothing follows, a result that begins otherwise is another one.
 func (s reading) altered(t *Thread, same int) int {
 	had, end := len(t.Chain)-t.Lead-s.tail, len(s.chain)-s.tail
 	at := s.lead + had - 1
@@ -159,7 +159,7 @@ func (s reading) altered(t *Thread, same int) int {
 	return at + 1
 }
 
-// aligned is how many messages at the beginning stand where a thread's last request had them, whatever they say now, where so many are the same,
+// aligned is how many messages at the beginning stand where a thread's last request had them, whatever they say now, if the given number is the same,
 // the system's apart. What comes before a message that is the same in the same place stands where it stood, and so does what comes before the
 // model's answer. Fleeting is as in Turn.
 func (s reading) aligned(t *Thread, same int) (n int, fleeting bool) {
@@ -188,7 +188,7 @@ func (s reading) reminders() int {
 	return s.tail
 }
 
-// modelAt says whether the message behind so many is the model's.
+// modelAt says whether the message behind the given number is the model's.
 func (s reading) modelAt(n int) bool {
 	at := n - s.skipped
 	return at >= 0 && at < len(s.messages) && s.messages[at].Role == RoleModel
@@ -217,7 +217,7 @@ func (s reading) answerAt(t *Thread) int {
 	return -1
 }
 
-// results of the last message before the tail; those that are known, where that has not been read.
+// results of the last message before the tail; the known ones, if that has not been read.
 func (s reading) results(t *Thread) (calls, heads []Digest) {
 	last := len(s.messages) - s.tail - 1
 	if last < 0 {
@@ -242,7 +242,7 @@ func (s *reading) answers(t *Thread) bool {
 	return slices.ContainsFunc(t.Called, func(call Digest) bool { return s.calls[call] })
 }
 
-// compacts says that something shorter stands in the place of what a thread's last request had, or something else in the place of much of it.
+// compacts says that something shorter replaces what a thread's last request had, or something else replaces much of it.
 func (s reading) compacts(t *Thread, same int) bool {
 	rest := t.Chain[t.Lead+same : len(t.Chain)-s.tail]
 	if len(rest) == 0 {
@@ -261,7 +261,7 @@ func (s reading) compacts(t *Thread, same int) bool {
 	return missing > fewMessages || missing > 0 && len(s.chain) < len(t.Chain)
 }
 
-// kept is how many messages at the beginning are not new, where so many are the same as in a thread, the system's apart. Clients take old
+// kept is how many messages at the beginning are not new, if the given number is the same as in a thread, the system's apart. Clients take old
 // results out of what they repeat: what comes before a message that the thread has had was said before, in whatever words it stands now.
 func (s reading) kept(t *Thread, same int) int {
 	rest := t.Chain[t.Lead+same : len(t.Chain)-s.tail]

@@ -6,9 +6,9 @@ package conversation
 import "slices"
 
 const (
-	// maxSearched bounds the entries at the end of a conversation that are searched for repetitions: those of some 150 turns.
+	// maxSearched bounds the entries at the end of a conversation that are searched for repetitions: the entries of some 150 turns.
 	maxSearched = 512
-	// enough exchanges in a row that are no repetitions end the search.
+	// enough exchanges in a row that are not repetitions end the search.
 	enough = 3
 )
 
@@ -141,7 +141,7 @@ func (s Step) digest() Digest {
 	return Sum([]byte(s.Call.Name), []byte{0}, s.Call.Arguments.Digest[:], s.Result.Digest[:], s.Result.Other[:])
 }
 
-// add an exchange that comes before those that were added.
+// add an exchange that comes before the ones added so far.
 func (r *Repeats) add(x exchange) {
 	if len(r.Spans) > 0 && r.Spans[0].From == x.To {
 		r.Spans[0].From = x.From

@@ -26,7 +26,7 @@ const (
 	MaxPaths = 8
 	// MaxPath bounds each, in characters.
 	MaxPath = protocol.MaxDeliveredPath
-	// maxTold bounds a path that an agent is told, in characters: a longer one has room for sentences.
+	// maxTold bounds a path in a text for the agent, in characters: a longer one has room for sentences.
 	maxTold = 100
 )
 

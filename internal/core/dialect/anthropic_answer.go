@@ -26,7 +26,7 @@ type anthropicUsage struct {
 	anthropicTokens
 
 	Server lenient[serverTools] `json:"server_tool_use"`
-	// Iterations of the model. What compacts the conversation, and another model that is asked for advice, are billed and are not in the sums
+	// Iterations of the model. What compacts the conversation, and another model that gives advice, are billed and are not in the sums
 	// (https://docs.claude.com/en/docs/build-with-claude/compaction).
 	Iterations lenient[[]anthropicIteration] `json:"iterations"`
 }
@@ -58,7 +58,7 @@ func (u *anthropicUsage) count(a *conversation.Answer) {
 		return
 	}
 	hour := u.Creation.Hour
-	if hour <= 0 { // the last event of a stream may repeat the sum alone
+	if hour <= 0 { // the last event of a stream may repeat only the sum
 		hour = a.Usage.LongWrites
 	}
 	sum := conversation.Usage{
@@ -83,7 +83,7 @@ type anthropicBlock struct {
 	Input json.RawMessage `json:"input"`
 }
 
-// anthropicPause is the reason of an answer that goes on when it is sent back.
+// anthropicPause is the reason of an answer that continues when it is sent back.
 const anthropicPause = "pause_turn"
 
 func anthropicStop(reason string) conversation.Stop {

@@ -21,7 +21,7 @@ var (
 	anthropicFile = shape{state: true}
 )
 
-// anthropicTools are what the agent's client carries out: its own tools, and those that the API defines and the client runs. What the
+// anthropicTools are what the agent's client carries out: its own tools, and tools that the API defines and the client runs. What the
 // provider runs is taken out where clients offer it by themselves, and refused where it has an address.
 func anthropicTools(offered bool) shape {
 	tool := object(reads("type", "name", "description", "input_schema", "cache_control", "defer_loading", "strict")).with(geminiRuns()).with(map[string]shape{
@@ -37,7 +37,7 @@ func anthropicTools(offered bool) shape {
 		what: "tool", vendor: "anthropic", family: anthropicFamily, none: &tool,
 		of: map[string]*shape{
 			"custom": &tool, "bash": &tool, "text_editor": &tool, "computer": &tool, "computer_toolset": &tool, "browser_toolset": &tool, "memory": &tool,
-			// They look through the tools of the request alone.
+			// They look only through the tools of the request.
 			"tool_search_tool_regex": &tool, "tool_search_tool_bm25": &tool,
 			"web_search": runs("web_search"), "web_fetch": runs("web_fetch"), "code_execution": runs("code_execution"),
 			"advisor":     runs("advisor"), // asks another model, with the whole conversation
@@ -102,7 +102,7 @@ var anthropicWall = func() *shape {
 		"mcp_servers": {tool: "anthropic/mcp_servers", when: isFilled},
 		// A container that is there already, or what is loaded into a new one.
 		"container": shape{state: true, when: isText}.with(map[string]shape{"id": {state: true}, "skills": {tool: "anthropic/skills", when: isFilled}}),
-		// A turn of a thread has nothing but its new messages. Claude Code sends all of them, and no thread any more, where it is told so.
+		// A turn of a thread has nothing but its new messages. Claude Code sends all of them, and no thread any more, if the answer says so.
 		"thread": {kinds: &kinds{what: "thread", vendor: "anthropic", none: &shape{state: true, code: codeNoThreads}, of: map[string]*shape{
 			"create":   {state: true, out: true},
 			"continue": {state: true, code: codeNoThreads},

@@ -11,13 +11,13 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
-// anthropicRetext puts the text in the place of the last text block. The others are left out, because no conversation may hold
+// anthropicRetext replaces the last text block with the text. The others are left out, because no conversation may hold
 // one that is empty, and the blocks after them get new numbers.
 type anthropicRetext struct {
 	text string
 	// last is the number of the last text block, as it came.
 	last int
-	// numbers of blocks now, by those that they came with; omitted ones are below zero. out counts those.
+	// numbers of blocks now, by their original numbers; omitted ones are below zero. out counts the omitted ones.
 	numbers map[int]int
 	out     int
 }

@@ -101,7 +101,7 @@ type Dialect struct {
 	limits limits
 	// message reads an entry of the history.
 	message func(entry []byte) conversation.Message
-	// tools finds calls of tools and their results in the history.
+	// tools finds tool calls and their results in the history.
 	tools tools
 	// turn gives one more turn of the conversation, of the model or of its user, with a text as the inside of a JSON string.
 	turn func(model bool, text string) string
@@ -128,7 +128,7 @@ type Dialect struct {
 // All are the dialects. A new one is a file and an entry here.
 func All() []Dialect { return slices.Clone(all) }
 
-// all is asked for in every call.
+// all serves every call.
 var all = []Dialect{anthropic(), openaiResponses(), openaiChat(), gemini()}
 
 // Find the dialect of a name.

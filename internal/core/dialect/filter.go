@@ -283,7 +283,7 @@ func (f *filter) spelled(seen *[]string, p shape, name string) error {
 
 // value of a part. Out says that it is taken out.
 func (f *filter) value(at int, p shape) (to int, out bool, err error) {
-	if p.judges() && (f.body[at] != '[' || p.members == nil && p.kinds == nil) { // the elements of other lists are judged one by one
+	if p.judges() && (f.body[at] != '[' || p.members == nil && p.kinds == nil) { // the elements of other lists are decided one by one
 		to = skip(f.body, at)
 		value := f.body[at:to]
 		if (value[0] != 'n' || p.as != "") && (p.when == nil || p.when(value)) {
@@ -310,10 +310,10 @@ func (f *filter) value(at int, p shape) (to int, out bool, err error) {
 	return skip(f.body, at), false, nil
 }
 
-// judges says that something is said of a value as a whole.
+// judges says that the list decides about a value as a whole.
 func (p *shape) judges() bool { return p.tool != "" || p.state || p.never != "" || p.as != "" }
 
-// judge a value.
+// judge decides about a value.
 func (f *filter) judge(p shape, at span) (out bool, err error) {
 	switch {
 	case p.never != "":
@@ -543,7 +543,7 @@ func (h *holes) cut(from, to int) {
 	h.open = false
 }
 
-// removed are the places of members of the request that are left out: those that the wall has taken out, and those that a backend does not get.
+// removed are the places of members of the request to leave out: members that the wall has taken out, and members that a backend does not get.
 func (r Request) removed(without Names) []place {
 	f := filter{}
 	notes := holes{filter: &f}
@@ -580,9 +580,9 @@ func Fold(names ...string) Names {
 func (n Names) has(name string) bool { return slices.Contains(n, name) }
 
 // folded is a name as readers take it that care least: encoding/json of Go takes letters for one another that Unicode folds, which are two
-// beside those of ASCII (https://pkg.go.dev/encoding/json#Unmarshal), its successor leaves out what joins words, however much of it there is
-// (https://pkg.go.dev/encoding/json/v2#MatchCaseInsensitiveNames), and readers of Protocol Buffers take camel case for snake case. Of a name that is
-// longer than any that is known, it is the beginning.
+// in addition to ASCII's (https://pkg.go.dev/encoding/json#Unmarshal), its successor leaves out what joins words, however much of it there
+// is (https://pkg.go.dev/encoding/json/v2#MatchCaseInsensitiveNames), and readers of Protocol Buffers take camel case for snake case. Of a
+// name that is longer than any that is known, it is the beginning.
 func folded(name string) string {
 	var small [maxQuoted]byte
 	b := small[:0]

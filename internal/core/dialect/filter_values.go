@@ -59,7 +59,7 @@ func fetched(value []byte) bool {
 	return false
 }
 
-// fetchedText says so of a value that is a text, or a list of texts: no reader is known of anything else in its place.
+// fetchedText says so of a value that is a text, or a list of texts: no known reader accepts anything else.
 func fetchedText(value []byte) bool {
 	return value[0] == '{' || value[0] == '[' && bytes.IndexByte(value, '{') >= 0 || fetched(value)
 }
@@ -84,7 +84,7 @@ func fetchedData(value []byte) bool {
 	return false
 }
 
-// lacks says that an object has none of some members, or null in their place.
+// lacks says that an object has none of some members, or only null values for them.
 func lacks(names ...string) func(object []byte) bool {
 	return func(object []byte) bool {
 		for _, name := range names {
@@ -96,14 +96,14 @@ func lacks(names ...string) func(object []byte) bool {
 	}
 }
 
-// mentions says that a value has a word in one of its texts.
+// mentions says that a value has the word in one of its texts.
 func mentions(word string) func(value []byte) bool {
 	return func(value []byte) bool {
 		return bytes.Contains(value, []byte(word)) || bytes.IndexByte(value, '\\') >= 0
 	}
 }
 
-// trimDigits takes a date off the end of a name, which has so many digits.
+// trimDigits takes a date off the end of a name, which has the given number of digits.
 func trimDigits(name string, digits int) string {
 	head := len(name) - digits
 	if head < 1 || strings.Trim(name[head:], "0123456789") != "" {

@@ -88,7 +88,7 @@ func (d Dialect) readFurther(body, room []byte, beside *Beside, known func(list 
 	return r, nil
 }
 
-// cuts of a body, in their order: what is known of its conversation, and what it says beside it.
+// cuts of a body, in their sequence: the known part of its conversation, and what it says in addition.
 func (d Dialect) cuts(body []byte, known span, beside *Beside) []cut {
 	const entry = `[""` // only what may follow any entry may follow it
 	if known.to-known.from <= len(entry) {
@@ -131,7 +131,7 @@ func (s span) member(body []byte, name string, value []byte) (at span, found boo
 	return span{at.from, at.from + len(value)}, true
 }
 
-// shift what is behind a place by so many bytes.
+// shift what is behind a place by the given bytes.
 func (s *span) shift(behind, by int) {
 	if s.from > behind {
 		s.from += by

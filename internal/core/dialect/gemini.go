@@ -22,7 +22,7 @@ func gemini() Dialect {
 		Endpoints: []Endpoint{
 			{Method: "POST", Path: "/v1beta/models/{model}:streamGenerateContent", Kind: Generate, Streams: true, Parameter: "alt", Value: "sse"},
 			{Method: "POST", Path: "/v1beta/models/{model}:generateContent", Kind: Generate},
-			// It counts the contents alone, and refuses a request that has a system instruction beside them.
+			// It counts only the contents, and refuses a request that also has a system instruction.
 			{Method: "POST", Path: "/v1beta/models/{model}:countTokens", Kind: Measure, Plain: true},
 			{Method: "GET", Path: "/v1beta/models", Kind: List},
 		},

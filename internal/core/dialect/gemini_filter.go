@@ -47,7 +47,7 @@ func geminiRuns() map[string]shape {
 	})
 }
 
-// unknownTool says that a value is no tool of which it is known who runs it. Of a list each element is asked.
+// unknownTool says that it is unknown who runs the tool in a value. For a list it checks each element.
 func unknownTool(known map[string]shape) func(value []byte) bool {
 	return func(value []byte) bool {
 		return value[0] != '[' && !plainMembers(value, func(name string, _ []byte) bool {
@@ -57,7 +57,7 @@ func unknownTool(known map[string]shape) func(value []byte) bool {
 	}
 }
 
-// unknownPart says that a value has a member that nobody knows and that is no plain value.
+// unknownPart says that a value has a member that nobody knows and that is not a plain value.
 func unknownPart(known map[string]shape) func(value []byte) bool {
 	return func(value []byte) bool {
 		return value[0] == '{' && !plainMembers(value, func(name string, value []byte) bool {

@@ -142,11 +142,11 @@ func (r *geminiReply) plainMember(name string, value []byte) bool {
 }
 
 // geminiIDs names calls and their results that have no ID: models before Gemini 3 give none, and the results of one content stand in the order
-// of its calls. Some clients give an ID of their own to the result alone: that one is known by its name
+// of its calls. Some clients give an ID of their own only to the result: that one is known by its name
 // (https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/core/turn.ts, handlePendingFunctionCall).
 type geminiIDs map[string]int
 
-// of a call or a result: its own, or its name and its number among those of that name in one content.
+// of a call or a result: its own, or its name and its number among the calls of that name in one content.
 func (n geminiIDs) of(id, name string) string {
 	if id != "" {
 		return id
@@ -196,7 +196,7 @@ func readGemini(entry []byte) conversation.Message {
 			said, failed := replied(reply.Response)
 			r := conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.WholeOf(unnumbered(said)), Failed: failed}
 			r.Text.Other = pictures(reply.Parts)
-			if !given[r] { // clients that go on with a session give some twice
+			if !given[r] { // clients that continue a session give some twice
 				given[r], m.Results = true, append(m.Results, r)
 			}
 		case p.Thought: // clients leave old ones out
@@ -216,7 +216,7 @@ func readGemini(entry []byte) conversation.Message {
 	return m
 }
 
-// pictures is the digest of what stands beside a tool's response; zero where there is nothing.
+// pictures is the digest of the other content of a tool's response; zero if there is none.
 func pictures(parts json.RawMessage) conversation.Digest {
 	type blob struct {
 		Data string `json:"data"`

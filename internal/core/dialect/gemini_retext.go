@@ -10,7 +10,7 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
-// geminiRetext puts the text in the place of the first part with text of the first candidate. The others are left out, unless they have a
+// geminiRetext replaces the first part with text of the first candidate. The others are left out, unless they have a
 // signature, which has to come back.
 type geminiRetext struct {
 	text string

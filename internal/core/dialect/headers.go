@@ -33,7 +33,7 @@ func (d Dialect) Value(header, value string, a Allowed) string {
 // betas of an API, by their names without dates.
 type betas struct {
 	header, vendor string
-	// plain ones change the form of requests and answers alone. State is for what the provider keeps, and tools for what it runs.
+	// plain ones change only the form of requests and answers. State is for what the provider keeps, and tools for what it runs.
 	plain []string
 	state string
 	tools map[string]string

@@ -128,7 +128,7 @@ func textOf(content json.RawMessage, without string) string {
 	return b.String()
 }
 
-// resultOf a tool: its text, and the digest of what else it has given. A screenshot is another one though no word is.
+// resultOf a tool: its text, and the digest of what else it has given. A new screenshot makes a different result even with the same text.
 func resultOf(text string, content json.RawMessage) conversation.Quote {
 	q := conversation.WholeOf(text)
 	if count, _ := others(content); count == 0 {
@@ -153,7 +153,7 @@ func resultOf(text string, content json.RawMessage) conversation.Quote {
 	return q
 }
 
-// others counts the blocks of a content that are no text, and tells their kinds apart.
+// others counts the blocks of a content without text, by kind.
 func others(content json.RawMessage) (count int, kinds conversation.Digest) {
 	var all []byte
 	for _, b := range parts(content) {

@@ -20,7 +20,7 @@ const openaiPrefix = "/openai"
 // badRequest is the status of HTTP that says that a request cannot be answered as it is.
 const badRequest = 400
 
-// openaiHeaders are those of the official clients, of Codex and of opencode.
+// openaiHeaders are the headers of the official clients, of Codex and of opencode.
 func openaiHeaders() []string {
 	return slices.Concat([]string{
 		"x-client-request-id", "originator", "session-id", "session_id", "thread-id", "conversation_id", "x-session-id", "x-session-affinity",

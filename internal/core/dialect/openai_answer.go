@@ -15,8 +15,8 @@ type responsesAnswer struct {
 	said bool
 }
 
-// use counts an item that is a use of a tool which the provider runs. Of those of web search, opening a page and looking into it
-// are not billed as searches (https://developers.openai.com/api/docs/pricing).
+// use counts an item that is a use of a tool which the provider runs. Among the uses of web search, opening a page and looking into it are
+// not billed as searches (https://developers.openai.com/api/docs/pricing).
 func (i responsesItem) use(u *conversation.Uses) {
 	switch i.Type {
 	case "web_search_call":
@@ -192,7 +192,7 @@ const compaction = "response.compaction"
 
 // openaiCached is how much of the input was in the cache, and was written into it: also with OpenRouter
 // (https://openrouter.ai/docs/use-cases/usage-accounting). What is kept for 12 hours has a price of its own
-// (https://developers.openai.com/api/docs/models/gpt-6.2-sol); the types are those of github.com/openai/openai-go v3.96.0.
+// (https://developers.openai.com/api/docs/models/gpt-6.2-sol); the types are from github.com/openai/openai-go v3.96.0.
 type openaiCached struct {
 	Cached int64 `json:"cached_tokens"`
 	Writes int64 `json:"cache_write_tokens"`
@@ -202,7 +202,7 @@ type openaiCached struct {
 }
 
 // openaiUsage is a usage whose input has the cached tokens and those written into the cache in it, and whose output has the
-// reasoning in it. Providers that count the reasoning beside the output have it in the total
+// reasoning in it. Providers that count the reasoning separately from the output have it in the total
 // (https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/grok/capabilities/reasoning).
 func openaiUsage(input int64, of openaiCached, output, total int64) conversation.Usage {
 	input = max(input, 0)
@@ -252,7 +252,7 @@ func (m chatMessage) searched(a *conversation.Answer) {
 	}
 }
 
-// chatContent is a text, or a list of parts of which those of text count.
+// chatContent is a text, or a list of parts of which the text parts count.
 type chatContent string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -333,7 +333,7 @@ func (c chat) common(a *conversation.Answer) {
 	}
 }
 
-// call of a tool, or a part of one.
+// call is a tool call, or a part of one.
 func (d *chatAnswer) call(a *conversation.Answer, t chatTool) {
 	tool, known := d.tools[t.Index]
 	if !known {

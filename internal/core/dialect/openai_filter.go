@@ -6,7 +6,7 @@ package dialect
 import "strings"
 
 // The lists follow https://platform.openai.com/docs/api-reference and the types of github.com/openai/openai-go v3.96.0. Servers that speak these
-// dialects have members of their own; those that reach further are here, too.
+// dialects have members of their own; members that reach further are here, too.
 
 // openaiFamily is a type without what tells its versions apart: web_search_preview_2025_03_11 is web_search.
 func openaiFamily(kind string) string {
@@ -78,7 +78,7 @@ func responsesTools() shape {
 	nested := tool.with(map[string]shape{"tools": {kinds: k, offers: true, needed: true}})
 	k.of = map[string]*shape{
 		"function": &tool, "custom": &tool, "local_shell": &tool, "apply_patch": &tool, "computer": &tool, "computer_use": &tool,
-		"tool_search": &tool, // looks through the tools of the request alone
+		"tool_search": &tool, // looks only through the tools of the request
 		"namespace":   &nested,
 		"shell":       &shell,
 		"web_search":  runs("web_search", nil), "image_generation": runs("image_generation", map[string]shape{"input_image_mask": openaiLink.with(map[string]shape{"image_url": openaiURL})}),

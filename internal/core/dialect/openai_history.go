@@ -174,7 +174,7 @@ func readResponses(entry []byte) conversation.Message {
 	}
 }
 
-// measured is what Codex says of the call of a command beside what it prints and its exit code. It is another each time, also where the
+// measured is what Codex says of the call of a command in addition to its output and its exit code. It is another each time, also where the
 // command does the same: lines before the output, or a member after it.
 var measured = regexp.MustCompile(`(?m)^(?:Chunk ID: \w+|Wall time: [0-9.]+ seconds|Original token count: \d+)\n|,"duration_seconds":[0-9.e-]+`)
 

@@ -10,7 +10,7 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
-// responsesRetext puts the text in the place of the last part of text. The others become empty.
+// responsesRetext replaces the last part of text. The others become empty.
 type responsesRetext struct {
 	text string
 	// last is the part that has the text. Told says that its stream has had it.
@@ -149,7 +149,7 @@ func (r *responsesRetext) whole(body []byte) ([]byte, error) {
 	return spliceValues(body, values)
 }
 
-// chatRetext puts the text in the place of the first piece of the first choice. The others become empty.
+// chatRetext replaces the first piece of the first choice. The others become empty.
 type chatRetext struct {
 	text string
 	told bool

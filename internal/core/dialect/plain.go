@@ -49,7 +49,7 @@ func plainMembers(object []byte, take func(name string, value []byte) bool) bool
 	return true
 }
 
-// plainElements are those of a list.
+// plainElements are the elements of a list.
 func plainElements(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for at := space(list, 1); list[at] != ']'; {

@@ -89,8 +89,8 @@ const (
 	// maxModel is the longest name of a model, in bytes of JSON: what Bedrock takes
 	// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html). A name stays for as long as the answer takes.
 	maxModel = 2048
-	// maxMembers of one object: a decoder keeps their names, which takes many times what they have. Those of APIs have less than 100, and those of
-	// calls of tools some thousand.
+	// maxMembers of one object: a decoder keeps their names, which takes many times what they have. Objects of APIs have less than 100, and
+	// objects of tool calls some thousand.
 	maxMembers = 10_000
 	// fewNames is the size of a request, in bytes, from which on its objects are counted before it is read.
 	fewNames = 1 << 20
@@ -284,7 +284,7 @@ func (r Request) spliced(edits []place) []byte {
 	if len(edits) == 0 {
 		return r.body
 	}
-	// What is put before something comes before what becomes of that.
+	// What is put before something comes before the change of that.
 	slices.SortStableFunc(edits, func(a, b place) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	size := len(r.body)
 	for _, e := range edits {
@@ -366,14 +366,14 @@ func (r Request) placeBefore(text span, name string) (place, error) {
 	case 'n':
 		return place{text, `"`, `"`}, nil
 	case '[':
-		// Where the API of a dialect takes no list there, its provider says so.
+		// If the API of a dialect takes no list there, its provider says so.
 		return place{start, `{"type":"text","text":"`, `"}` + comma(value)}, nil
 	default:
 		return place{}, fmt.Errorf("%q of the request is neither a string nor a list", name)
 	}
 }
 
-// comma goes between an element that is put first and those that a list has.
+// comma goes between an element that is put first and the elements of a list.
 func comma(list []byte) string {
 	if len(bytes.TrimSpace(list[1:len(list)-1])) == 0 {
 		return ""

@@ -38,7 +38,7 @@ func (r Request) Results(bounds conversation.GivenBounds) (list []conversation.G
 	return t.list, t.more
 }
 
-// tools is how a dialect writes calls of tools and their results in entries of the history, which are objects.
+// tools is how a dialect writes tool calls and their results in entries of the history, which are objects.
 type tools struct {
 	// model says whether the model has said an entry.
 	model func(entry []byte) bool
@@ -51,7 +51,7 @@ type tools struct {
 // result of a tool as it stands in a request, each value as JSON; nil where there is none.
 type result struct {
 	id, name []byte
-	// given is what the tool has given, and beside what stands beside that and is no text.
+	// given is what the tool has given, and beside is its other content without text.
 	given, beside []byte
 	failed        bool
 }
@@ -59,7 +59,7 @@ type result struct {
 // lastSaid is where the last entries of the model stand in the list of the history that something follows, and where that stands. Nothing is said
 // where the model has said nothing.
 func (r Request) lastSaid() (said, given span) {
-	var before span // the entries of the model before those of said
+	var before span // the entries of the model before the entries of said
 	last, at := false, 0
 	for {
 		entry, end, ok := history{r}.Next(at)
@@ -150,7 +150,7 @@ func (t *taker) name(calls func(take func(id, name []byte))) {
 	}
 }
 
-// headOf is the beginning of a name, however long it is; empty for what is no text.
+// headOf is the beginning of a name, however long it is; empty for anything but text.
 func headOf(value []byte, most int) string {
 	if len(value) == 0 || value[0] != '"' {
 		return ""
@@ -316,7 +316,7 @@ func escaped(text []byte) int {
 	return one
 }
 
-// isWord says that a value is a word of plain letters, however it is escaped.
+// isWord says that a value is the word of plain letters, however it is escaped.
 func isWord(value []byte, word string) bool {
 	if len(value) == len(word)+2 {
 		return string(value[1:len(value)-1]) == word && value[0] == '"'

@@ -15,11 +15,11 @@ import (
 
 // retexter replaces the text of an answer in the form of one dialect.
 type retexter interface {
-	// see an event, before any is changed: the text goes where the last one was, which clients take for the answer.
+	// see an event, before any is changed: the text goes where the last one was, which clients show as the answer.
 	see(data []byte)
-	// event of a stream, by its JSON: what becomes of it, and events that follow it. A nil event is left out.
+	// event of a stream, by its JSON: the new event, and events that follow it. A nil event is left out.
 	event(data []byte) (now []byte, more [][]byte, err error)
-	// whole answer that is no stream.
+	// whole answer that is not a stream.
 	whole(body []byte) ([]byte, error)
 }
 
@@ -107,7 +107,7 @@ func (e *serverEvent) take(line []byte) (whole bool) {
 	return len(line) == 0
 }
 
-// retext appends what becomes of the event. What has no data, such as a comment, stays as it is.
+// retext appends the new form of the event. What has no data, such as a comment, stays as it is.
 func (e *serverEvent) retext(out []byte, r retexter) ([]byte, error) {
 	var now []byte
 	var more [][]byte
@@ -148,6 +148,6 @@ func kindOf(data []byte) string {
 	var e struct {
 		Type string `json:"type"`
 	}
-	_ = json.Unmarshal(data, &e) // what is no object has none
+	_ = json.Unmarshal(data, &e) // anything but an object has none
 	return e.Type
 }

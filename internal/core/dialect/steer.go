@@ -191,7 +191,7 @@ func (r Request) message(entry span) (role, kind string, content span) {
 	for member, at := range membersAt(r.body, entry.from) {
 		switch value := r.body[at.from:at.to]; member {
 		case "role":
-			role, _ = text(value) // what is no text is no role
+			role, _ = text(value) // anything but a text does not count as a role
 		case "type":
 			kind, _ = text(value)
 		case "content":

@@ -70,7 +70,7 @@ const maxUsage = 8 << 10
 type UsageFilter struct {
 	// held is the event that has not ended, and out what the last call gave.
 	held, out []byte
-	// filled: the line that has not ended is no blank one.
+	// filled: the line that has not ended is not a blank one.
 	filled bool
 	// passes: the event is longer than a count is, and what there is of it has passed.
 	passes bool

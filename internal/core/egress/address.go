@@ -23,7 +23,7 @@ type block struct {
 	class  class
 }
 
-// blocks4 is searched in order: particular rows come before those that contain them.
+// blocks4 is searched from the top: particular rows come before the rows that contain them.
 // https://www.iana.org/assignments/iana-ipv4-special-registry
 var blocks4 = parse([]block{
 	{"0.0.0.0/8", forbidden},          // this network; Linux connects 0.0.0.0 to itself
@@ -59,7 +59,7 @@ var blocks6 = parse([]block{
 	{"::/0", forbidden}, // unspecified, loopback, link-local, site-local, multicast, discard
 })
 
-// embedding4 are the blocks whose addresses carry an IPv4 address, which is judged in their place, and the byte at
+// embedding4 are the blocks whose addresses carry an IPv4 address, which is checked instead, and the byte at
 // which it starts.
 var embedding4 = []struct {
 	prefix netip.Prefix

@@ -25,7 +25,7 @@ type provider struct {
 	because string
 }
 
-// providers are the well-known ones, as their documents, and those of the clients, have them on 2026-11-26. TestProvidersAreWhole holds that none has
+// providers are the well-known ones, as in their documents and in the clients' documents on 2026-11-26. TestProvidersAreWhole holds that none has
 // hosts and no variables, or the other way round, without a reason.
 var providers = []provider{
 	{"Anthropic", []string{"api.anthropic.com"}, []string{"ANTHROPIC_", "CLAUDE_CODE_OAUTH_", "CLAUDE_API_"}, []string{"sk-ant-"}, ""},
@@ -163,7 +163,7 @@ func (p provider) reads(name string) bool {
 	})
 }
 
-// gave reports whether a word of letters, digits, "-" and "_" has the form of the provider's keys.
+// gave reports whether the word of letters, digits, "-" and "_" has the form of the provider's keys.
 func (p provider) gave(word string) bool {
 	return len(word) >= leastKey && slices.ContainsFunc(p.keys, func(begins string) bool {
 		rest, ok := strings.CutPrefix(word, begins)

@@ -138,7 +138,7 @@ func all[T any](list []T, so func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(x T) bool { return !so(x) })
 }
 
-// narrows compares namespaces: those of a policy without a selector are its own, which no selector is sure to hold.
+// narrows compares namespaces: a policy without a selector means its own, which no selector is sure to hold.
 func narrows(narrow, wide *Selector) bool {
 	if narrow == nil || wide == nil {
 		return narrow == nil && wide == nil

@@ -59,7 +59,7 @@ func (r Requirement) holds(labels map[string]string) bool {
 }
 
 // narrows reports whether the selector asks for all that wide asks for, in the same words, so that it selects nothing else.
-// A wide selector with requirements is never sure to be narrowed: those of Tidewaiter have labels alone.
+// A wide selector with requirements is never sure to be narrowed: Tidewaiter's own have only labels.
 func (s Selector) narrows(wide Selector) bool {
 	if len(wide.Requirements) > 0 {
 		return false

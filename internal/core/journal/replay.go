@@ -211,7 +211,7 @@ func (s *State) apply(r Record) error {
 	return nil
 }
 
-// attempt begins anew what the attempt before has not done.
+// attempt begins again what the attempt before has not done.
 func (s *State) attempt(a Attempt) error {
 	switch {
 	case a.Epoch <= s.Epoch:
@@ -343,10 +343,10 @@ func (s *State) done(d Done) error {
 }
 
 // left is what the workspace is after an intent. What was promoted is known to be good; any other tree that was put
-// together is still to be judged.
+// together still needs a check.
 func (s *State) left(i Intent) Workspace {
 	switch {
-	case i.Withheld != "" && i.Operation != nil: // what was begun of the patch was taken back
+	case i.Withheld != "" && i.Operation != nil: // the begun patch was taken back
 		return s.Workspace
 	case i.Withheld != "": // it may be half restored
 		return Workspace{Tree: i.Tree}

@@ -87,7 +87,7 @@ func (t *Task) correct(c TaskCorrected) {
 	t.RestartText = "" // it is in the session by now
 }
 
-// restart begins the task anew in the same attempt, without a session.
+// restart begins the task again in the same attempt, without a session.
 func (t *Task) restart(r TaskRestarted) {
 	t.correct(TaskCorrected{})
 	t.Corrections, t.Interrupted, t.Session, t.Operations = 0, false, false, nil // what they have done is taken back
@@ -97,7 +97,7 @@ func (t *Task) restart(r TaskRestarted) {
 // Restarts says that the watchdog must end the agent and start it again from the beginning, and has not started it.
 func (t Task) Restarts() bool { return t.RestartText != "" && t.Start == 0 && !t.Ended }
 
-// interrupted says whether the agent was ended before it was done, and has a session to go on with.
+// interrupted says whether the agent ended before it was done, and has a session to continue.
 func (t Task) interrupted() bool {
 	switch {
 	case t.Ended:
@@ -118,7 +118,7 @@ func (s *State) task(name string, change func(*Task)) error {
 	return nil
 }
 
-// operation remembers what the agent was told.
+// operation remembers the answer to the agent.
 func (s *State) operation(o Operation) error {
 	t, known := s.Tasks[o.Task]
 	if !known {

@@ -10,11 +10,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
-// maxContent bounds what is judged by its content, in bytes: more than the built-in limit of a file (50 MiB), and what
+// maxContent bounds what is checked by its content, in bytes: more than the built-in limit of a file (50 MiB), and what
 // a pod without a limit of its own bears to hold twice.
 const maxContent = 64 << 20
 
-// maxWork bounds the search for secrets in all files of a judgement: 50 that are as hard as can be, or some 4 GB of what
+// maxWork bounds the search for secrets in all files of a check: 50 that are as hard as can be, or some 4 GB of what
 // programmers write.
 const maxWork = 50 * secrets.Budget
 
@@ -38,13 +38,13 @@ type facts struct {
 	secrets []secrets.Finding
 	// work that the search for them took.
 	work int64
-	// hard says why the content is too hard to judge; what else is known of it is known all the same.
+	// hard says why the content is too hard to check; what else is known of it is known all the same.
 	hard string
-	// fault says why the content could not be judged; all else is zero then.
+	// fault says why the content could not be checked; all else is zero then.
 	fault string
 }
 
-// lasts says whether facts are the same at each judgement of a change.
+// lasts says whether facts are the same at each check of a change.
 func (f *facts) lasts() bool { return f.fault == "" && f.hard != tooMuchWork }
 
 // factsKey is all that facts depend on.
@@ -60,7 +60,7 @@ type Cache struct {
 	checks map[string]compiled
 	// scanner for secrets; it keeps the regular expressions that were needed.
 	scanner *secrets.Scanner
-	// known and fresh count the changes of the last judgement.
+	// known and fresh count the changes of the last check.
 	known, fresh int64
 }
 
@@ -84,7 +84,7 @@ func (m *Cache) secrets() *secrets.Scanner {
 	return m.scanner
 }
 
-// begin counts anew. There may be no memory.
+// begin starts the counts at zero. There may be no memory.
 func (m *Cache) begin() {
 	if m != nil {
 		m.known, m.fresh = 0, 0
@@ -219,7 +219,7 @@ func (v *view) remembered(c Change) (facts, bool) {
 	return known, ok
 }
 
-// remember keeps the facts of this judgement, and no others: a memory is no larger than one set of changes. What could
+// remember keeps the facts of this check, and no others: a memory is no larger than one set of changes. What could
 // not be read is read again.
 func (v *view) remember() {
 	if v.Cache == nil {
@@ -236,7 +236,7 @@ func (v *view) remember() {
 // read says whether the content of a change has to be read.
 func (c Change) read() bool { return c.Old.ID != c.New.ID || c.Old.regular() != c.New.regular() }
 
-// inspect finds out the facts of one change, where so much work was spent before. A side that is no file or link, or too
+// inspect finds out the facts of one change, given the work that was spent before. A side that is not a file or link, or too
 // large an old one, is nil.
 func (v *view) inspect(c Change, old, now []byte, spent int64) facts {
 	var f facts
@@ -266,7 +266,7 @@ func (v *view) search(f *facts, path string, old, now []byte, spent int64) {
 	f.secrets, f.work, err = v.scanner().Find(v.ctx, budget, path, old, now)
 	switch {
 	case err == nil:
-	case !errors.Is(err, secrets.ErrTooHard): // the judgement ends with its context
+	case !errors.Is(err, secrets.ErrTooHard): // the check ends with its context
 		f.fault = err.Error()
 	case budget < secrets.Budget:
 		f.hard = tooMuchWork
@@ -275,7 +275,7 @@ func (v *view) search(f *facts, path string, old, now []byte, spent int64) {
 	}
 }
 
-// Why a content is not judged.
+// Why a content is not checked.
 const (
 	tooHard     = "the search for secrets in this file takes too much work"
 	tooMuchWork = "the search for secrets in all changed files together takes too much work, and this file is not searched to its end"

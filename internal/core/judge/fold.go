@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
-// fold maps names that some file system takes for the same one to one key: without invisible characters, case-folded in
+// fold maps names that some file system treats as the same to one key: without invisible characters, case-folded in
 // full, composed by NFKC. Of names that are not UTF-8 only the ASCII letters are folded.
 func fold(name string) string {
 	if visibleASCII(name) {
@@ -43,7 +43,7 @@ func fold(name string) string {
 
 // foldRune maps characters that differ by case to one of them. On decomposed text that is full case folding, "ß" aside:
 // all other foldings to several characters decompose. x/text/cases would do, but v0.43 exchanges the cases of Cherokee
-// instead of folding them, and brings the tables of all languages into what runs beside the agent.
+// instead of folding them, and brings the tables of all languages into what runs next to the agent.
 func foldRune(r rune) rune {
 	if r == 'ı' {
 		return 'i' // to what compares capitals, a dotless i is one with a dot

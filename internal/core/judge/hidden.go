@@ -30,8 +30,8 @@ const (
 	blackFlag = '\U0001f3f4'
 )
 
-// findHidden looks for characters that make a text read otherwise than it is: those that turn its direction, those without
-// a width, and tags; but not where writing or emoji need them. It ends early when it is told to stop.
+// findHidden looks for characters that make a text read otherwise than it is: characters that turn its direction, characters without a
+// width, and tags; but not where writing or emoji need them. It ends early when stop says so.
 func findHidden(text []byte, stop func() bool) hidden {
 	const part = 1 << 20
 	var h hidden
@@ -63,7 +63,7 @@ func findHidden(text []byte, stop func() bool) hidden {
 	return h
 }
 
-// couldHide is true for few characters, all of those that hides asks about among them.
+// couldHide is true for few characters, including all that hides asks about.
 func couldHide(r rune) bool {
 	return r >= 0x200b && r <= 0x206f || r == 0x061c || r == 0x180e || r == byteOrder || variation(r) || tag(r)
 }

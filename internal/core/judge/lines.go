@@ -17,7 +17,7 @@ const maxDiffSteps = 1 << 22
 // maxDistance is where maxDiffSteps end at the latest: the steps of each distance add up to half of its square.
 const maxDistance = 2900
 
-// maxCompared and maxLines bound the texts whose lines are compared, beside what both begin and end with: in bytes, and
+// maxCompared and maxLines bound the texts whose lines are compared, without what both begin and end with: in bytes, and
 // in lines. They bound memory to some 64 MiB and time to some 100 ms; larger texts count with all of their lines.
 const maxCompared, maxLines = 16 << 20, 1 << 19
 
@@ -141,7 +141,7 @@ func shared(lines []int32, other []bool) (kept []int32, dropped int64) {
 }
 
 // distance counts the lines to be added and removed to make b of a: Myers' greedy algorithm (1986), of which only the
-// length of the path is wanted, so that memory grows with the distance alone.
+// length of the path is wanted, so that memory grows only with the distance.
 func distance(a, b []int32) LineCounts {
 	n, m := len(a), len(b)
 	all := LineCounts{Added: int64(m), Removed: int64(n)}

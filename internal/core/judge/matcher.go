@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// matcher matches paths against a list of patterns. It remembers directories, so that a judgement looks at each of them
-// once: it is made for one judgement and not for several goroutines.
+// matcher matches paths against a list of patterns. It remembers directories, so that a check looks at each of them once: it serves one
+// check, and is not safe for concurrent use.
 type matcher struct {
 	guard bool
 	// named are the patterns whose last name is literal, by that name; wild are the others.
@@ -52,7 +52,7 @@ func newMatcher(texts []string, guard bool) (*matcher, []error) {
 
 func (m *matcher) add(p *pattern) {
 	if m.guard {
-		// A file in the place of a guarded directory is a change to what is guarded.
+		// A file that replaces a guarded directory is a change to what is guarded.
 		p.inside = false
 		m.addWay(p)
 	}

@@ -46,7 +46,7 @@ type comparison struct {
 	left int
 }
 
-// compared is a pattern to be compared: read exactly and, where that is asked for, as a guard. One that cannot be used has neither.
+// compared is a pattern to be compared: read exactly and, if the caller wants that, as a guard. One that cannot be used has neither.
 type compared struct {
 	text          string
 	exact, folded []segment
@@ -147,7 +147,7 @@ type meeting struct {
 	left *int
 }
 
-// from reports whether the rests of both patterns can match the rest of a path. Where one is at its end, what the other
+// from reports whether the rests of both patterns can match the rest of a path. If one is at its end, what the other
 // has yet to match is below what the one covers.
 func (m *meeting) from(i, j int) bool {
 	*m.left--

@@ -153,7 +153,7 @@ func globSegment(text string) (segment, error) {
 	return s, nil
 }
 
-// oneStar makes every run of stars inside a name one star. An escaped star is no part of a run.
+// oneStar makes every run of stars inside a name one star. An escaped star is not part of a run.
 func oneStar(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -12,7 +12,7 @@ import (
 
 // placement is what makes a rule one about where an agent may write.
 type placement struct {
-	// prepare compiles what plan and policy say, once for each judgement.
+	// prepare compiles what plan and policy say, once for each check.
 	prepare func(*view) closes
 	// message says what is wrong with a change to a path that the rule closes; by is what closes told.
 	message func(v *view, c Change, by string) string

@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// changedFiles keeps a delivery to a size that a person can review.
+// changedFiles keeps a delivery to a size that a reviewer can handle.
 func changedFiles() Rule {
 	two := policy.Effective{Changes: policy.Changes{MaxFiles: 2}}
 	return Rule{

@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// changedLines keeps a delivery to what a person can read.
+// changedLines keeps a delivery to what a reviewer can read.
 func changedLines() Rule {
 	three := policy.Effective{Changes: policy.Changes{MaxLines: 3}}
 	texts := contentsOf(map[string]string{sampleID: "a\nb\nc\n", otherID: "a\nx\ny\nc\n"})

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxChecksCost bounds all evaluations of one judgement, in CEL's own units: a few seconds, and a thousand times what
+	// maxChecksCost bounds all evaluations of one check, in CEL's own units: a few seconds, and a thousand times what
 	// a dozen plain checks cost on a thousand files. What is not evaluated for it is a violation.
 	maxChecksCost = 50_000_000
 	// maxRemembered bounds the compiled checks of a memory: four policies with as many checks as the API takes.
@@ -117,7 +117,7 @@ func violatedChecks(v *view) []breach {
 	return found
 }
 
-// describe sets the variables to those of a change, as checks see it.
+// describe sets the variables to the values of a change, as checks see it.
 func (v *view) describe(i int, variables map[string]any) {
 	c, f := &v.changes[i], &v.facts[i]
 	mode := ""

@@ -81,7 +81,7 @@ func (v *view) lookalikes(severity policy.Severity) []breach {
 // lookalikesIn gives each of the wanted names of a directory that has one a name that it looks like, unless both are in
 // the base.
 func (v *view) lookalikesIn(dir string, wanted map[string]bool, all []string) map[string]string {
-	// Nearly all directories have names of ASCII alone.
+	// Nearly all directories have only ASCII names.
 	groups := map[string][]string{}
 	for _, name := range all {
 		if !visibleASCII(name) {

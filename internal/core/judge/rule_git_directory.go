@@ -10,7 +10,7 @@ import (
 )
 
 // gitDirectory exists because what is inside a nested repository is invisible to Git (`git status -uall` prints only
-// "hide/"), a submodule points to content that nobody judged, and a tree with ".git" in it has executed code on the
+// "hide/"), a submodule points to content that nobody checked, and a tree with ".git" in it has executed code on the
 // machines of those who checked it out (CVE-2014-9390 and its successors).
 func gitDirectory() Rule {
 	link := Entry{Mode: ModeGitlink, ID: sampleID}

@@ -14,7 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// names keeps new names to those that mean the same everywhere and to everyone: what a reviewer reads is what is there,
+// names keeps new names to ones that mean the same everywhere and to everyone: what a reviewer reads is what is there,
 // and two names that look different are two files on every machine. Names of the base are left alone.
 func names() Rule {
 	return Rule{
@@ -56,7 +56,7 @@ func names() Rule {
 	}
 }
 
-// badNames finds added paths with a name that is bad by itself or beside the others.
+// badNames finds added paths with a name that is bad by itself or together with others.
 func badNames(v *view) []breach {
 	var found []breach
 	for _, c := range v.changes {

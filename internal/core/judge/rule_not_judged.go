@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// hardText is too hard to judge: nearly a secret, again and again.
+// hardText is too hard to check: nearly a secret, again and again.
 var hardText = strings.Repeat("jfrog: x7Kq92mZp\n", 20_000)
 
 // notJudged exists because a search without a bound is one that an agent can keep from ending, and a search that ends

@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// specialFiles exists because Git cannot hold them: what is judged and delivered would not be what the agent made.
+// specialFiles exists because Git cannot hold them: what is checked and delivered would not be what the agent made.
 func specialFiles() Rule {
 	allow := policy.Effective{Changes: policy.Changes{SpecialFiles: policy.Allow}}
 	kinds := map[FoundKind]string{FoundFIFO: "a named pipe", FoundSocket: "a socket", FoundDevice: "a device"}

@@ -10,8 +10,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// unreadable exists because what cannot be read cannot be judged, and because test suites take permissions away and forget
-// to give them back: the agent has to be told which path it is.
+// unreadable exists because what cannot be read cannot be checked, and because test suites take permissions away and forget
+// to give them back: the agent has to learn which path it is.
 func unreadable() Rule {
 	return Rule{
 		ID:         "unreadable",

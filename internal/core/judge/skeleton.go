@@ -38,7 +38,7 @@ func lookalikeOf(pairs ...string) map[rune]rune {
 	return m
 }
 
-// skeleton is the same for names that look alike. It does not tell "l" from "1": those are told apart in code every day.
+// skeleton is the same for names that look alike. It does not tell "l" from "1": readers of code distinguish these every day.
 func skeleton(name string) string {
 	if visibleASCII(name) {
 		return strings.ToLower(name)
@@ -64,7 +64,7 @@ var alphabets = []struct {
 	{"Coptic", unicode.Coptic},
 }
 
-// mixedScripts says which scripts a word of a name mixes, or "". Words end at what is no letter: "café_тест" mixes none.
+// mixedScripts says which scripts one word of a name mixes, or "". Words end at anything but a letter: "café_тест" mixes none.
 func mixedScripts(name string) string {
 	if visibleASCII(name) {
 		return ""

@@ -5,7 +5,7 @@ package judge
 
 import "github.com/tidewaiter/tidewaiter/internal/core/protocol"
 
-// mostTouches bounds the comparison of paths with patterns, in steps as those of plans: it takes some 2 s at most. Patterns without wildcards, or with one
+// mostTouches bounds the comparison of paths with patterns, in steps as for plans: it takes some 2 s at most. Patterns without wildcards, or with one
 // "*" in a name, take next to nothing of them.
 const mostTouches = 4 << 20
 

@@ -34,7 +34,7 @@ type view struct {
 	ctx  context.Context //nolint:containedctx // lives as long as one judgement
 }
 
-// stopped says whether the judgement is called off. What is found from then on is thrown away.
+// stopped says whether the check is cancelled. What is found from then on is thrown away.
 func (v *view) stopped() bool { return v.ctx.Err() != nil }
 
 func newView(ctx context.Context, in Input, rules []Rule) *view {

@@ -34,7 +34,7 @@ type LongRates struct {
 	Above int64
 }
 
-// rates of a call whose request has so many tokens.
+// rates of a call whose request has the given tokens.
 func (p Price) rates(sent int64) Rates {
 	rates, above := p.Rates, int64(-1)
 	for _, l := range p.Long {
@@ -60,7 +60,7 @@ func (p Price) Cost(t Tokens) int64 {
 // item of a bill.
 type item struct{ number, price int64 }
 
-// total of items whose prices are for so many pieces, rounded up.
+// total of items whose prices are for the given number of pieces, rounded up.
 func total(items []item, pieces uint64) int64 {
 	var high, low uint64
 	for _, x := range items {

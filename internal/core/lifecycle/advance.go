@@ -22,8 +22,8 @@ const (
 	capacityRecheck = time.Minute
 )
 
-// advance is for a Feature without a current attempt: it finds out which run it wants next, and starts it when nothing is
-// in the way and nothing is left of the last one.
+// advance is for a Feature without a current attempt: it finds out which run it wants next, and starts it when the way is free and the last
+// one has left no pod.
 func (p *plan) advance(s situation) {
 	next := s.wantedUnderLocks()
 	p.lost, p.granted, p.refusal = next.lost, next.granted, next.refusal
@@ -32,7 +32,7 @@ func (p *plan) advance(s situation) {
 	}
 	exposed := next.run == RunAgent && s.o.Isolation.forbids()
 	errand := (next.run == "" || s.o.Spec.suspended() || exposed && s.m.Attempt > 0) && s.errandWaits()
-	// Who waits for a person stays ReadyToMerge under a policy that suspends it, and keeps its area and its locks; who is suspended by itself
+	// A Feature that waits for a user stays ReadyToMerge under a policy that suspends it, and keeps its area and its locks; who is suspended by itself
 	// lets others pass.
 	waits := next.run == "" && next.at.phase == ReadyToMerge && !s.o.Spec.Suspend
 	p.keepLocks = waits || next.run != "" && !s.o.Spec.suspended()
@@ -98,7 +98,7 @@ func (p *plan) startWanted(s situation, next nextRun, exposed bool) {
 	}
 }
 
-// waitForPeople names the Features that have a place and need a person; empty where there is none.
+// waitForPeople names the Features that have a place and need a user; empty if there is none.
 func waitForPeople(names []string) string {
 	switch len(names) {
 	case 0:

@@ -12,7 +12,7 @@ import (
 const areaRecheck = 30 * time.Second
 
 // disjoint reports whether an agent may start as far as other Features on the repository are concerned. It asks for
-// their areas where they were not looked at, and waits where the policy says so. Work that goes on by itself does not
+// their areas where they were not looked at, and waits where the policy says so. Work that continues by itself does not
 // wait: others may wait for it.
 func (p *plan) disjoint(s situation) bool {
 	a := s.o.Areas

@@ -36,7 +36,7 @@ func (p *plan) attend(s situation) {
 	case lost:
 		p.stop(s, s.lockLostSummary())
 	case agent && s.o.Isolation.forbids():
-		// An agent whose network is open does not go on, whatever its orders are. Live facts come first, so that a cache that
+		// An agent whose network is open does not continue, whatever its orders are. Live facts come first, so that a cache that
 		// lags ends no agent's work.
 		if p.live(s) {
 			p.stop(s, exposedSummary(s.o.Isolation))
@@ -54,7 +54,7 @@ func (p *plan) carryOn(s situation, at summary) {
 	if !s.m.Job.StopRequestedAt.IsZero() {
 		p.live(s) // A cache that lags does not take back that it shall end.
 	}
-	p.waits = at.phase == AwaitingInput || at.phase == Blocked || s.unstarted() // for a person, or for a node and its volumes
+	p.waits = at.phase == AwaitingInput || at.phase == Blocked || s.unstarted() // for a user, or for a node and its volumes
 	p.lock(s, nextRun{}, false)
 	job := s.metered(p.waits)
 	if job.Run == RunAgent && s.o.Spec.Deadline > 0 && job.WaitingSince.IsZero() {
@@ -88,8 +88,7 @@ func (p *plan) endAfter(s situation, since time.Time) {
 	p.remove(s, s.o.Jobs, s.o.Pods)
 }
 
-// rest is for a Feature that wants nothing more and stands where it stands: what is left of its last attempt ends by
-// itself, or is ended.
+// rest is for a Feature that wants nothing more and stands where it stands: what is left of its last attempt ends by itself, or the controller ends it.
 func (p *plan) rest(s situation, at summary) {
 	p.at = at
 	switch {

@@ -65,8 +65,8 @@ func pause(s situation, granted bool) time.Duration {
 	}
 }
 
-// follows says when another attempt starts, for the end of a sentence, and how a person makes it start at once. The time
-// is that of the clock and not one that is left: the message stays as it is while the pause goes on.
+// follows says when another attempt starts, for the end of a sentence, and how a user makes it start at once. The time
+// is that of the clock and not one that is left: the message stays as it is while the pause lasts.
 func (s situation) follows(granted bool) string {
 	after := pause(s, granted)
 	if after == 0 {

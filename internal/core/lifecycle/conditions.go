@@ -213,7 +213,7 @@ func (s situation) withinBudget() Condition {
 	return Condition{ConditionWithinBudget, True, ReasonWithinBudget, "The Feature is within its budgets."}
 }
 
-// agentStalled says whether the agent gets on. Where no model answers it, that is not the agent's fault.
+// agentStalled says whether the agent gets on. If no model answers it, that is not the agent's fault.
 func (s situation) agentStalled() Condition {
 	c := s.anomaly(ConditionAgentStalled, ReasonNoProgress)
 	if c.Status == True && s.report().Unserved {

@@ -23,7 +23,7 @@ func (s situation) errandWaits() bool {
 
 func isErrand(k RequestKind) bool { return k == RequestRollback || k == RequestCheckpoint }
 
-// suspendingSummary is where a Feature stands whose agent is asked to end.
+// suspendingSummary is where a Feature stands whose agent has orders to end.
 func suspendingSummary(spec Spec) summary {
 	at := summary{phase: Running, reason: ReasonSuspending, message: "The watchdog takes a last checkpoint, then the pod ends."}
 	if spec.SuspendedBy != "" {
@@ -32,7 +32,7 @@ func suspendingSummary(spec Spec) summary {
 	return at
 }
 
-// suspendedSummary is where a Feature stands that works no more because it was asked to, or a policy was.
+// suspendedSummary is where a Feature stands that works no more because it, or a policy, suspends it.
 func suspendedSummary(spec Spec) summary {
 	if spec.SuspendedBy != "" {
 		return summary{phase: Suspended, reason: protocol.ReasonSuspendedByPolicy, message: fmt.Sprintf(

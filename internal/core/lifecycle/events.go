@@ -37,12 +37,13 @@ func changes(before, after Memory, fate string, outage bool) []Event {
 	return events
 }
 
-// unserved says that an agent is not answered, which is told for all of them, or that it is answered again, which is no news of the agent.
+// unserved says that an agent is not answered, which one Event reports for all of them, or that it is answered again, which is not news
+// about the agent.
 func unserved(was, is Condition, outage bool) bool {
 	return is.Reason == protocol.ReasonProviderUnavailable && outage || is.Reason == ReasonNoAnomaly && was.Reason == protocol.ReasonProviderUnavailable
 }
 
-// worthTelling leaves out what says nothing new: that something is not known or over, and what was told when it happened.
+// worthTelling leaves out what says nothing new: that something is not known or over, and what another Event reported when it happened.
 func worthTelling(before, after Memory, c Condition) bool {
 	switch c.Reason {
 	case ReasonNotYetReported, ReasonNotRunning, ReasonIsolated, ReasonNoLocks, ReasonNoOverlap, ReasonNotCompared:
@@ -66,7 +67,7 @@ func lostAttempt(before, after Memory) int64 {
 	return after.Attempt
 }
 
-// anomalies are the conditions of an agent that is stuck or in trouble, in the order in which people are told.
+// anomalies are the conditions of an agent that is stuck or in trouble, in the sequence of their Events.
 var anomalies = []string{ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure, ConditionCascadeFailure, ConditionPaceEscalated}
 
 func troubling(name string, c Condition, phase Phase) bool {

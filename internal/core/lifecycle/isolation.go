@@ -24,8 +24,8 @@ func (i Isolation) forbids() bool { return i.Enforce && i.open() }
 
 func (i Isolation) open() bool { return len(i.Openings) > 0 || i.TooMany > 0 }
 
-// exposedSummary is where a Feature stands without an agent, or whose agent is being ended: only a person can change the
-// network policies of a project. It goes on by itself once they have.
+// exposedSummary is where a Feature stands without an agent, or whose agent is ending: only a user can change the network policies of a
+// project. It continues by itself after that.
 func exposedSummary(i Isolation) summary {
 	return summary{phase: Blocked, reason: protocol.ReasonNetworkOpened, stalled: true, message: i.message() +
 		" The policy says isolation: Enforce, so no agent runs until then. Tidewaiter keeps the work, and it continues by itself."}

@@ -12,15 +12,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// lockRecheck is how often a lock that is waited for is looked at without an event: that it is not renewed any more shows
-// only to those that look.
+// lockRecheck is how often a lock that is waited for is looked at without an event: that it is not renewed any more shows only to a process that looks.
 const lockRecheck = 30 * time.Second
 
 // The locks of a Feature follow one order, so that a crash between any two of its steps is fixed by the next look: a
 // lock is taken, then an attempt starts and the status names it; the status stops naming it, then it is freed. A lock
 // that the status names and that is not held was therefore taken away.
 
-// lockPlan is what becomes of the locks.
+// lockPlan is the plan for the locks.
 type lockPlan struct {
 	// stay are the held locks that the status names.
 	stay []string
@@ -30,13 +29,13 @@ type lockPlan struct {
 	free []string
 }
 
-// lock sees to the locks of the plan. It reports whether all of them are held; where they are not it asks for them, or
+// lock sees to the locks of the plan. It reports whether the Feature holds all of them; if it does not, it asks for them, or
 // says who is in the way.
 func (p *plan) lock(s situation, next nextRun, errand bool) bool {
 	l := s.o.Locks
 	noted := func(contract string) bool { return slices.Contains(s.o.Memory.Locks, contract) }
 	held := func(contract string) bool { return slices.Contains(l.Held, contract) }
-	// What is held and not noted is taken again before an attempt depends on it: another process may be about to free it.
+	// The controller takes a held lock that is not noted again before an attempt depends on it: another process may be about to free it.
 	safe := func(contract string) bool { return held(contract) && (noted(contract) || l.Taken || s.active()) }
 	switch {
 	case all(l.Wanted, safe):
@@ -46,8 +45,8 @@ func (p *plan) lock(s situation, next nextRun, errand bool) bool {
 			p.need(NeedLocks)
 		}
 	case s.active(), errand:
-		// The plan was given one more contract meanwhile: the work goes on with those that it has. And where a Feature
-		// stands does not change by an errand, which waits for the locks as well, since what it brings back is judged.
+		// The plan was given one more contract meanwhile: the work continues with the ones that it has. An errand does not change the state of a
+		// Feature, and waits for the locks as well, because its result is checked.
 		p.wake(s.now.Add(lockRecheck))
 	case l.Fail:
 		p.at = s.lockNotFreeSummary(next.granted)
@@ -63,7 +62,7 @@ func all(list []string, is func(string) bool) bool {
 	return !slices.ContainsFunc(list, func(s string) bool { return !is(s) })
 }
 
-// withLocks is a plan with what becomes of the locks, which follows from how things go on.
+// withLocks is a plan with the plan for the locks, which follows from the rest of it.
 func (s situation) withLocks(p plan) plan {
 	l := s.o.Locks
 	noted := func(contract string) bool { return slices.Contains(s.o.Memory.Locks, contract) }
@@ -109,8 +108,7 @@ func (s situation) lockLost() (lost, known bool) {
 	}
 }
 
-// locksWere reports whether the locks are in the way for a reason since before: it stays so until an attempt starts, which
-// takes a person who asks for it.
+// locksWere reports whether the locks are in the way for a reason since before: it stays so until an attempt starts, which takes a request of a user.
 func (s situation) locksWere(reason string) bool {
 	same := s.m.Attempt == s.o.Memory.Attempt || s.m.Job != nil && s.m.Job.Errand
 	return same && s.o.Memory.Condition(ConditionLocksHeld).Reason == reason
@@ -167,7 +165,7 @@ func (s situation) locksHeld(p plan, at summary) Condition {
 	case at.reason == protocol.ReasonLockLost, at.reason == ReasonLockNotFree:
 		return Condition{ConditionLocksHeld, False, at.reason, at.message}
 	case p.lost:
-		// Kept also while it goes on as a person asked, until the next attempt has the locks.
+		// Kept also while it continues as a user asked, until the next attempt has the locks.
 		return Condition{ConditionLocksHeld, False, protocol.ReasonLockLost, s.lockLostSummary().message}
 	case s.locksWere(protocol.ReasonLockLost), s.locksWere(ReasonLockNotFree):
 		return s.o.Memory.Condition(ConditionLocksHeld)
@@ -190,7 +188,7 @@ func partly(held []string) string {
 	return fmt.Sprintf("Held: %s. Until the others are, a change of their paths is invalid. ", strings.Join(held, ", "))
 }
 
-// holds says which locks are held, and what is to be known about them.
+// holds says which locks the Feature holds, and details about them.
 func holds(l Locks, held []string) Condition {
 	reason, message := ReasonLocksHeld, fmt.Sprintf("Held: %s.", strings.Join(held, ", "))
 	for _, r := range l.Reclaimed {

@@ -58,12 +58,12 @@ func (s situation) wantedRun() nextRun {
 		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
 			"Attempt %d is about to start: the work continues.", s.m.Attempt+1)}})
 	default:
-		// Blocked, and anything that a newer watchdog may say: a person decides.
+		// Blocked, and anything that a newer watchdog may say: a user decides.
 		return s.afterBlocked(f)
 	}
 }
 
-// wantedUnderLocks is wantedRun for a Feature that lost a lock, or could not have one: a person decides how that goes on.
+// wantedUnderLocks is wantedRun for a Feature that lost a lock, or could not have one: a user decides how it continues.
 func (s situation) wantedUnderLocks() nextRun {
 	n := s.wantedRun()
 	if n.at.phase == Failed {
@@ -95,13 +95,13 @@ func (s situation) agentUnlessOver(n nextRun) nextRun {
 	return n
 }
 
-// retryInTime reports whether a person asks for the next agent, and there is running time left for it.
+// retryInTime reports whether a user asks for the next agent, and there is running time left for it.
 func (s situation) retryInTime() bool { return !s.deadlineOver() && len(s.openRetries()) > 0 }
 
 // retryNow is retryInTime where the agent is about to start: one that is suspended waits for no retry.
 func (s situation) retryNow() bool { return !s.o.Spec.suspended() && s.retryInTime() }
 
-// ifAsked wants a run if a person asked for it, and otherwise leaves the Feature where it stands.
+// ifAsked wants a run if a user asked for it, and otherwise leaves the Feature where it stands.
 func (s situation) ifAsked(n nextRun) nextRun {
 	n.granted = n.refusal == "" && len(s.openRetries()) > 0
 	switch {
@@ -115,7 +115,7 @@ func (s situation) ifAsked(n nextRun) nextRun {
 	return n
 }
 
-// awaitsRestart reports whether the Feature waited for a person to start its agent when the status was written last.
+// awaitsRestart reports whether the Feature waited for a user to start its agent when the status was written last.
 func (s situation) awaitsRestart() bool {
 	return s.o.Memory.Condition(ConditionSucceeded).Reason == ReasonAwaitingRestart
 }
@@ -132,7 +132,7 @@ func (s situation) afterLoss() nextRun {
 	if s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries {
 		return s.ifAsked(nextRun{run: RunAgent, at: s.podEndedSummary()})
 	}
-	if s.o.Spec.AskRestart && !s.deadlineOver() && s.m.Job.StopRequestedAt.IsZero() { // nothing was lost where the agent was asked to end
+	if s.o.Spec.AskRestart && !s.deadlineOver() && s.m.Job.StopRequestedAt.IsZero() { // nothing was lost if the agent had orders to end
 		return s.ifAsked(nextRun{run: RunAgent, at: s.restartSummary()})
 	}
 	return s.agentUnlessOver(n)
@@ -148,7 +148,7 @@ func (s situation) afterAgentFailed(f *Final) nextRun {
 	return s.agentUnlessOver(n)
 }
 
-// afterFailure keeps a Feature that failed where it is until a person asks for more: neither a raised deadline nor
+// afterFailure keeps a Feature that failed where it is until a user asks for more: neither a raised deadline nor
 // more retries start anything by themselves.
 func (s situation) afterFailure() nextRun {
 	at := s.deadlineSummary()
@@ -164,7 +164,7 @@ func (s situation) afterFailure() nextRun {
 	return s.ifAsked(nextRun{run: RunAgent, at: at})
 }
 
-// deliveryReasons are those of work that is done and could not be delivered: another delivery needs no agent.
+// deliveryReasons are the reasons of work that is done and could not be delivered: another delivery needs no agent.
 var deliveryReasons = []string{
 	protocol.ReasonPushConflict, protocol.ReasonPushRejected, protocol.ReasonPushFailed, protocol.ReasonAuthenticationFailed, protocol.ReasonHistoryInvalid,
 	protocol.ReasonRepositoryNotAllowed, protocol.ReasonBranchNotAllowed,

@@ -29,13 +29,13 @@ type plan struct {
 	start *Start
 	// order to the current attempt.
 	order order
-	// waits says that the agent of an attempt that goes on waits for a person.
+	// waits says that the agent of a continuing attempt waits for a user.
 	waits bool
 	// ensureDependencies asks for what a running attempt depends on.
 	ensureDependencies bool
 	// errand says that the run that is about to start is one.
 	errand bool
-	// keepLocks says that the work goes on by itself or has to be delivered: locks that were held for it stay.
+	// keepLocks says that the work continues by itself or has to be delivered: its locks stay.
 	keepLocks bool
 	// lost says that a lock was taken away from the current attempt.
 	lost bool
@@ -52,7 +52,7 @@ type plan struct {
 	wakes []time.Time
 }
 
-// order says what the current attempt is told.
+// order says which orders the current attempt gets.
 type order int
 
 const (
@@ -94,7 +94,7 @@ func (s situation) planFor() plan {
 	return s.withLocks(p)
 }
 
-// need notes the fact that is missing. There is one: nothing but live facts is asked for on a cache, and each of the others is what the next one waits for.
+// need notes the fact that is missing. There is one: on a cache only live facts are missing, and each of the others is what the next one waits for.
 func (p *plan) need(n Need) { p.needs = n }
 
 // live reports whether the facts are live, and asks for live ones when they are not.

@@ -73,7 +73,7 @@ func (s situation) freeID() string {
 	}
 }
 
-// answerRequests says what became of each request that is not on its way: all results that are kept.
+// answerRequests gives the result of each request that is not on its way: all results that are kept.
 func (s situation) answerRequests(p plan) []RequestResult {
 	results := slices.Concat(s.m.Requests, s.refused(p.refusal))
 	granted := s.granted

@@ -42,7 +42,7 @@ func (s situation) adopt() situation {
 	s.granted = granted
 	m := s.m.clone()
 	m.Requests = append(m.Requests, answers...)
-	if len(answers) > 0 && !errand { // a person has asked for it
+	if len(answers) > 0 && !errand { // a user has asked for it
 		m.Unserved, m.Unordered = nil, 0
 	}
 	m.Attempt = job.Attempt
@@ -118,7 +118,7 @@ func (s situation) pin() situation {
 }
 
 // waited notes the end of the wait for the pod when the pod says that it has started: a deadline counts from there on, whether or not anything else is written.
-// A wait for a person begins after that.
+// A wait for a user begins after that.
 func (s situation) waited() situation {
 	p := s.pod()
 	if !s.active() || p == nil || s.m.Job.WaitingSince.IsZero() || !p.StartedAt.After(s.m.Job.WaitingSince) {
@@ -159,7 +159,7 @@ func (s situation) fold() situation {
 	}
 	switch {
 	case f == nil && !m.Job.StopRequestedAt.IsZero():
-		// It was asked to end, and has; only its last word is missing.
+		// It had orders to end, and has ended; only its final report is missing.
 	case f == nil && s.now.Sub(m.Job.StartedAt) >= longEnough:
 		m.Lost = 1
 	case f == nil:

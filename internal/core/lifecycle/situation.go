@@ -50,7 +50,7 @@ func (s situation) atWork() bool {
 	}
 }
 
-// final is the last word of the current attempt; nil before it.
+// final is the final report of the current attempt; nil before it.
 func (s situation) final() *Final {
 	if s.m.Attempt == 0 || s.o.Run == nil || s.o.Run.Final == nil || s.o.Run.Final.Epoch != s.m.Attempt {
 		return nil
@@ -107,7 +107,7 @@ func (s situation) gone() bool {
 	return true
 }
 
-// problem is what keeps the current attempt from going on; nil when nothing does. What is nearest to the cause comes
+// problem is what keeps the current attempt from continuing; nil when nothing does. What is nearest to the cause comes
 // first: without a volume there is no pod, without a pod no report.
 func (s situation) problem() *Problem {
 	if job := s.job(); job != nil && job.Rejected != "" && s.pod() == nil {
@@ -168,9 +168,9 @@ func (s situation) remembered() summary {
 	}
 }
 
-// leftovers are Jobs and pods that are not of the current attempt's Job: they must be gone before anything new starts, and they
-// have no business beside a current attempt either. A pod that lost its Job is one of them, also where it spoke for
-// the attempt: intake does not hear it any more.
+// leftovers are Jobs and pods that are not of the current attempt's Job: they must be gone before anything new starts, and must not run
+// next to a current attempt either. A pod that lost its Job is one of them, also where it spoke for the attempt: intake does not hear it
+// any more.
 func (s situation) leftovers() (jobs []Job, pods []Pod) {
 	current := s.job()
 	for _, j := range s.o.Jobs {
@@ -186,7 +186,7 @@ func (s situation) leftovers() (jobs []Job, pods []Pod) {
 	return jobs, pods
 }
 
-// someoneWorks reports whether a pod of any attempt may still write to the volumes: only such a pod can end in order.
+// someoneWorks reports whether a pod of any attempt may still write to the volumes: only such a pod can end cleanly.
 func (o Observed) someoneWorks() bool {
 	return slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Started && !p.Ended })
 }
@@ -218,8 +218,8 @@ func (s situation) unstarted() bool {
 	return p == nil || !p.Started && !p.Ended
 }
 
-// metered notes when the attempt begins and ends to wait, for a person or for its pod to start: that time does not count. Where the pod's start is known, the wait
-// for it ended then, however late it is noted.
+// metered notes when the attempt begins and ends to wait, for a user or for its pod to start: that time does not count. If the pod's start
+// is known, the wait for it ended then, however late it is noted.
 func (s situation) metered(waits bool) JobMemory {
 	j, now := *s.m.Job, s.now
 	switch {

@@ -32,8 +32,8 @@ func (s situation) stuckPod() (stuck *Pod, due []time.Time) {
 	return stuck, due
 }
 
-// shown is where a Feature stands for people. It says why nothing goes on where a pod does not go: no new attempt may
-// start beside a pod that may still write to the volumes, so that only a person can help.
+// shown is where a Feature stands for people. It says why work stops when a pod does not go: a new attempt must not start next to a pod
+// that may still write to the volumes, so that only a user can help.
 func (s situation) shown(at summary) summary {
 	if stuck, _ := s.stuckPod(); stuck != nil && at.waitsForPods() {
 		at.reason, at.message, at.stalled = ReasonPodStuckTerminating, stuckMessage(*stuck), true
@@ -42,8 +42,8 @@ func (s situation) shown(at summary) summary {
 	return at
 }
 
-// waitsForPods reports whether a pod that does not go keeps the Feature from going on. Where it rests anyway (delivered,
-// failed, blocked, suspended, waiting for approval), its own reason is the one that people need.
+// waitsForPods reports whether a pod that does not go keeps the Feature from continuing. If it rests anyway (delivered, failed, blocked,
+// suspended, waiting for approval), its own reason is the one that people need.
 func (at summary) waitsForPods() bool {
 	switch at.phase {
 	case Pending, Preparing, Running, AwaitingInput:

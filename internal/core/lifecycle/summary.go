@@ -20,14 +20,14 @@ type summary struct {
 	phase   Phase
 	reason  string
 	message string
-	// stalled is true when only a person can help.
+	// stalled is true when only a user can help.
 	stalled bool
 	// reconciling is true while the controller still works on the spec itself. A Feature that is accepted is
 	// reconciled: the rest is its work, which takes hours and which no GitOps sync shall wait for.
 	reconciling bool
 }
 
-// runningSummary is where a Feature stands whose attempt goes on.
+// runningSummary is where a Feature stands whose attempt continues.
 func (s situation) runningSummary() summary {
 	if s.m.Job.Run == RunSeal {
 		return s.sealSummary()
@@ -97,7 +97,7 @@ func (s situation) deliveredSummary() summary {
 
 func (s situation) deadlineSummary() summary {
 	over := fmt.Sprintf("The running time is over spec.activeDeadline (%s). Tidewaiter keeps the work: raise the deadline and start", s.o.Spec.Deadline)
-	if !s.deadlineOver() { // a person has raised it since
+	if !s.deadlineOver() { // a user has raised it since
 		over = "The running time was over spec.activeDeadline. Tidewaiter keeps the work: start"
 		if s.o.Spec.Deadline > 0 {
 			over = fmt.Sprintf("The running time was over spec.activeDeadline, which is %s now. Tidewaiter keeps the work: start", s.o.Spec.Deadline)

@@ -15,7 +15,7 @@ const (
 	// firstUnserved is the pause after the first attempt in a row that models did not answer; each further one doubles it, up to
 	// longestUnserved. Outages of providers last minutes to hours.
 	firstUnserved, longestUnserved = 30 * time.Second, 10 * time.Minute
-	// maxUnserved is how many such attempts in a row are followed by another one without a person: some eight hours, a night. It also bounds
+	// maxUnserved is how many such attempts in a row are followed by another one without a user: some eight hours, a night. It also bounds
 	// what an agent gets that provokes errors.
 	maxUnserved = 50
 )
@@ -42,13 +42,13 @@ func (m Memory) settled(s situation, f *Final) Memory {
 		m.Unserved = &u
 	case f.Outcome == protocol.OutcomeAgentFailed:
 		m.Failures, m.Unserved = m.Failures+1, nil
-	case f.Outcome != protocol.OutcomeSuspended && f.Outcome != protocol.OutcomeStopped: // a person's wish says nothing of the models
+	case f.Outcome != protocol.OutcomeSuspended && f.Outcome != protocol.OutcomeStopped: // a user's wish says nothing of the models
 		m.Unserved = nil
 	}
 	return m
 }
 
-// pause before the next attempt. What a person has changed since, where that was the cause, is tried at once.
+// pause before the next attempt. What a user has changed since, where that was the cause, is tried at once.
 func (u Unserved) pause(policy, backends string) time.Duration {
 	changed := func(was, is string) bool { return was != "" && is != "" && is != was } // what is not known has not changed
 	if u.Class == protocol.FailurePolicy && (changed(u.Policy, policy) || changed(u.Backends, backends)) {

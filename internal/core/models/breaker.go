@@ -156,7 +156,7 @@ func (b *Breaker) failed(now time.Time, c Call, trial bool) {
 	}
 }
 
-// remember a Feature that fails, and forget those that have not asked for long.
+// remember a Feature that fails, and forget Features without calls for long.
 func (b *Breaker) remember(now time.Time, feature string) *streak {
 	if b.own == nil {
 		b.own = map[string]*streak{}

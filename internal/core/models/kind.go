@@ -189,13 +189,13 @@ func (b Backend) Unread(d dialect.Dialect) dialect.Names {
 	return foldedLimit
 }
 
-// foldedLimit is asked for in every call.
+// foldedLimit serves every call.
 var foldedLimit = dialect.Fold(completionLimit)
 
 // dated says whether a version of Azure's API is a date: those have other paths than v1 and its previews.
 func dated(version string) bool { return version != "" && version[0] >= '0' && version[0] <= '9' }
 
-// escaped is the name of a model as one segment of a path: whatever it is, it does not change which endpoint is asked. The sign @ stays, as in
+// escaped is the name of a model as one segment of a path: whatever it is, it does not change the endpoint. The sign @ stays, as in
 // the documentation of Vertex AI.
 func escaped(model string) string {
 	var out strings.Builder
@@ -218,7 +218,7 @@ func FindKind(name string) (Kind, bool) {
 	return k, found
 }
 
-// kindsByName is asked for in every call.
+// kindsByName serves every call.
 var kindsByName = func() map[string]Kind {
 	list := map[string]Kind{}
 	for _, k := range Kinds() {

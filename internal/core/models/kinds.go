@@ -108,7 +108,7 @@ func bedrockRuntime() Kind {
 	}
 }
 
-// bedrockBetas are those that Bedrock knows; a request with another one is refused ("invalid beta flag"), and Anthropic's clients send others.
+// bedrockBetas are the ones that Bedrock knows; a request with another one is refused ("invalid beta flag"), and Anthropic's clients send others.
 // The one for a context of a million tokens is left out: it has another price.
 // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html
 func bedrockBetas() []string {
@@ -119,7 +119,7 @@ func bedrockBetas() []string {
 	}
 }
 
-// openRouter takes the choice of models and providers from the platform alone. It counts the tokens of every stream
+// openRouter takes the choice of models and providers only from the platform. It counts the tokens of every stream
 // (https://openrouter.ai/docs/use-cases/usage-accounting).
 // https://openrouter.ai/docs/api-reference/overview and https://openrouter.ai/docs/features/provider-routing
 func openRouter() Kind {

@@ -17,7 +17,7 @@ func (b Backend) Members() (strip, deny dialect.Names) {
 	return strip, deny
 }
 
-// What is built in is asked for in every call.
+// Every call uses the built-in lists.
 var foldedStrip, foldedDeny = dialect.Fold(BuiltinStrip()...), dialect.Fold(BuiltinDeny()...)
 
 // BuiltinStrip are the members by which an agent would decide what the platform decides: price and place of an answer, other models and other

@@ -20,11 +20,11 @@ const (
 	// Patience is how many turns an agent has to acknowledge a rule of severity Critical: as many as a role may work without progress. After
 	// them the watchdog asks it again, and after as many more it informs users (ADR 86).
 	Patience = 12
-	// maxAsks are remembered. Of more the agent is told, and its silence about them is not.
+	// maxAsks is how many asks a Board remembers. The agent gets more, but its silence about them has no effect.
 	maxAsks = 32
 	// violation begins the line by which an agent acknowledges a rule, and understood is what it says of it.
 	violation, understood = "VIOLATION ", "UNDERSTOOD"
-	// form of the line that is asked for. Its placeholder names no rule: an agent that repeats it acknowledges nothing.
+	// form of the requested line. Its placeholder names no rule: an agent that repeats it acknowledges nothing.
 	form = `"VIOLATION <rule>: UNDERSTOOD - what you do instead"`
 )
 
@@ -87,7 +87,7 @@ func (b *Board) Asked(sequence int64, checkpoint string, rules []string) {
 	}
 }
 
-// overdue are the asks that were made so often, and have had no answer for too long.
+// overdue are the asks that were made the given number of times, and have had no answer for too long.
 func (b *Board) overdue(times int) (list []Ask) {
 	for _, a := range b.Asks {
 		if a.Times == times && b.Turn-a.Turn >= Patience {
@@ -144,7 +144,7 @@ func (b *Board) Acknowledge(said []Understood) (list []protocol.Acknowledgment, 
 	return list, next
 }
 
-// without a rule that is acknowledged: one that is told again asks no more for it.
+// without an acknowledged rule: a repeated notice does not ask for it again.
 func (w Word) without(a Ask) Word {
 	if w.Sequence == a.Sequence {
 		w.Critical = slices.DeleteFunc(slices.Clone(w.Critical), func(rule string) bool { return rule == a.Rule })

@@ -14,9 +14,9 @@ import (
 const (
 	// maxWords of checkpoints and rollbacks wait to be told. The newest have room.
 	maxWords = 3
-	// maxAhead bounds the warnings that are remembered: how many an agent was told of, and how many wait.
+	// maxAhead bounds the stored warnings: how many an agent has, and how many wait.
 	maxAhead = 64
-	// between two words that are told in one place.
+	// between two notices in one text.
 	between = "\n\n"
 )
 
@@ -140,7 +140,7 @@ func (b *Board) heed(now []Point) {
 	b.Heeded += int64(before - len(b.Ahead) - len(b.Warned))
 }
 
-// checked is a checkpoint that has found so much: what was warned of is told by it, or was fixed in time.
+// checked records a checkpoint with these points: a warning is in its notice, or was fixed in time.
 func (b *Board) checked(found []Point) {
 	b.heed(found)
 	b.Ahead, b.Warned = nil, nil

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxBounds is the most that an agent is told beforehand, in tokens.
+	// maxBounds is the most tokens of the text before the task.
 	maxBounds = 600
 	// maxListed bounds each list in it, and maxName each name, in bytes.
 	maxListed, maxName = 40, 80
@@ -31,7 +31,7 @@ func Bounds(plan protocol.Plan, p policy.Effective, role string, locks []string)
 	}
 }
 
-// bounds with so many names of each list.
+// bounds with the given number of names of each list.
 func bounds(plan protocol.Plan, p policy.Effective, role string, locks []string, most int) string {
 	var b strings.Builder
 	line := func(what string, names []string) {
@@ -72,7 +72,7 @@ func bounds(plan protocol.Plan, p policy.Effective, role string, locks []string,
 	return "You may write within these bounds. The supervisor does not deliver what breaks them, and may put it back:" + b.String()
 }
 
-// pathsOf are the patterns of path rules that are closed for a role, and those that are open for others.
+// pathsOf are the patterns of path rules that are closed for a role, and the patterns that are open for others.
 func pathsOf(rules []policy.PathRule, role string) (closed, others []string) {
 	for _, r := range rules {
 		mine := len(r.Roles) == 0 || slices.Contains(r.Roles, role)

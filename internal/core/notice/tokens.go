@@ -35,11 +35,11 @@ func kindOf(c byte) kind {
 	return mark
 }
 
-// meter counts the tokens of a text byte by byte, and more of them than models do: each model has tokens of its own, and none is asked. Letters and digits
-// count by the group. Two letters and more without a vowel are no part of a word, and count two. A space belongs to the word behind it. Every other byte
-// counts one, and so does each byte of a character that is not ASCII.
+// meter counts the tokens of a text byte by byte, and more of them than models do: each model has tokens of its own, and none is called.
+// Letters and digits count by the group. Two letters and more without a vowel do not belong to a word, and count two. A space belongs to
+// the word behind it. Every other byte counts one, and so does each byte of a character that is not ASCII.
 type meter struct {
-	// closed groups have so many tokens.
+	// closed groups have this number of tokens.
 	closed int
 	// group is the length of the last group, of its kind. A capital letter may begin a group of small ones.
 	group int
@@ -82,7 +82,7 @@ func tokens(text string) int {
 	return m.tokens()
 }
 
-// within gives the beginning of a text that has so many tokens at most. A text that was cut ends with clip.Mark, which counts as its bytes.
+// within gives the beginning of a text that has at most the given tokens. A text that was cut ends with clip.Mark, which counts as its bytes.
 func within(text string, limit int) string {
 	var m meter
 	end := 0

@@ -44,7 +44,7 @@ func point(v protocol.Violation) Point {
 	return Point{Rule: v.Rule, Path: path, Text: b.String()}
 }
 
-// trimmed is a text that a full stop follows, in so many bytes at most.
+// trimmed is a text that a full stop follows, in at most the given bytes.
 func trimmed(text string, limit int) string {
 	return strings.TrimRight(plain.CutBytes(text, limit), ".")
 }
@@ -98,7 +98,7 @@ func (b Back) text(checkpoint string) string {
 		"The task is not done by that: look at a file before you edit it, and do the work again without breaking these rules.", quoted(b.Paths, len(b.Paths)), stays, checkpoint)
 }
 
-// quoted are the first of so many paths.
+// quoted are the first of the given number of paths.
 func quoted(paths []string, all int) string {
 	var names []string
 	for _, path := range paths[:min(len(paths), maxPoints)] {
@@ -112,7 +112,7 @@ func quoted(paths []string, all int) string {
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// text of a word, where an agent was told of another checkpoint before; nil where nothing holds that it was told.
+// text of one notice, given the earlier notice that the agent has; nil if it has none that holds.
 func (w Word) text(before *Word) string {
 	switch {
 	case w.Fixed != "":
@@ -140,7 +140,7 @@ func (w Word) text(before *Word) string {
 	return b.String()
 }
 
-// fixed are the points of a word that the newer one does not have. What it does not list it may have.
+// fixed are the points of one notice that the newer one does not have. What it does not list it may have.
 func fixed(before, now Word) string {
 	if now.More > 0 {
 		return ""
@@ -159,7 +159,7 @@ func ahead(list []Point) string {
 	return fmt.Sprintf("%s The next checkpoint will find %s in what you have written.%s\nFix this before then, and nothing comes of it.", steering.Tag, plural(len(list), "broken rule"), lines(list, 0))
 }
 
-// text is a person's rollback in words.
+// text is a user's rollback in words.
 func (n Rollback) text() string {
 	return "A user has put files of the workspace back. " + n.Message + ". Do not write the same again unless your task cannot be done without it, and look at a file before you edit it."
 }

@@ -8,8 +8,8 @@ import "time"
 // The built-in rules, which hold unless a policy says otherwise. Each figure has its source.
 const (
 	// builtinInterval, builtinMinInterval, builtinMaxChanges and builtinPauseTimeout: a checkpoint every 30 s or 50
-	// changed paths, never closer than 5 s, and an agent that cannot be stopped within 10 s is captured unsettled. The
-	// figures are those of the specification that execution modes were taken from; 5 s is also its debounce.
+	// changed paths, never closer than 5 s, and an agent that cannot be stopped within 10 s is captured unsettled. The figures are from the
+	// specification of execution modes; 5 s is also its debounce.
 	builtinInterval     = 30 * time.Second
 	builtinMinInterval  = 5 * time.Second
 	builtinMaxChanges   = 50

@@ -4,7 +4,7 @@
 package policy
 
 // This file is all that this package knows of the values below changes: what a source sets, what is in effect, and the row
-// of each. A rule of the judge with a value of its own adds one of each here.
+// of each. A rule of package judge with a value of its own adds one of each here.
 
 // ChangeRules are the values of Changes that a source sets.
 type ChangeRules struct {

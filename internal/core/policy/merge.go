@@ -34,7 +34,7 @@ func Merge(s Sources) Effective {
 	return e
 }
 
-// merger holds the sources in the order in which they are asked.
+// merger holds the sources by precedence.
 type merger struct {
 	// policies sorted most specific first, each once.
 	policies []Source
@@ -89,7 +89,7 @@ func repositoryRules(host Host) *Rules {
 	return &Rules{GitHosts: []Host{{Name: host.Name, Port: host.Port}}}
 }
 
-// ordered sorts policies, most specific first, and drops those that are listed twice.
+// ordered sorts policies, most specific first, and drops duplicates.
 func ordered(policies []Source) []Source {
 	sorted := slices.Clone(policies)
 	slices.SortStableFunc(sorted, func(a, b Source) int {
@@ -176,8 +176,7 @@ func together[T any](m *merger, v value[T]) T {
 	return result
 }
 
-// settle takes the value of the highest priority, and the strictest where several have that. Members are in order of
-// priority.
+// settle takes the value of the highest priority, and the strictest where several have that. Members are sorted by priority.
 func settle[T any](m *merger, v value[T], set []member) T {
 	end := slices.IndexFunc(set, func(x member) bool { return x.priority != set[0].priority })
 	if end > 0 {

@@ -105,7 +105,7 @@ func podRows() []Row {
 	}
 }
 
-// entriesRow makes a row of values that belong to a key each: a source that sets one of them leaves the others alone.
+// entriesRow makes a row of values that belong to a key each: a source that sets one of them does not affect the others.
 func entriesRow[T comparable](path, purpose, allowed, builtin, merging string, rules func(*Rules) *map[string]T, effective func(*Effective) *map[string]T, stricter func(a, b T) T) Row {
 	return Row{
 		Path: path, Purpose: purpose, Allowed: allowed, Builtin: builtin, Merging: merging,
@@ -196,7 +196,7 @@ func compareTolerations(a, b Toleration) int {
 		cmp.Compare(set(a), set(b)), cmp.Compare(a.Seconds.N, b.Seconds.N))
 }
 
-// priorityClassRow: a class says nothing by its name, so that none is stricter than another.
+// priorityClassRow: the name of a class has no order, so that all are equally strict.
 func priorityClassRow() Row {
 	const path = "agents.scheduling.priorityClassName"
 	return rowOf(Row{

@@ -176,7 +176,7 @@ func totalCapacityRow() Row {
 		func(x *Rules) **int { return &x.MaxRunningTotal }, func(x *Effective) *int { return &x.MaxRunningTotal }, 0, smaller, from(1, maxCount)))
 }
 
-// modelProvidersRow is about calls of models that no gateway sees.
+// modelProvidersRow is about model calls that no gateway sees.
 func modelProvidersRow() Row {
 	return choice("egress.modelProviders", "Whether an agent can reach model providers directly instead of through the gateway, with a key of its own.",
 		func(x *Rules) *ModelProviders { return &x.ModelProviders }, func(x *Effective) *ModelProviders { return &x.ModelProviders },

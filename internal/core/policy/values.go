@@ -150,7 +150,7 @@ func number[T int | int64 | duration](row Row, rules func(*Rules) **T, effective
 	}, func(r *Rules) any { return rules(r) }, effective)
 }
 
-// count is a number of things; 0 as the built-in one is no limit, unless it may be 0.
+// count is a number of things; 0 as the built-in one means unlimited, unless it may be 0.
 func count[T int | int64](path, purpose string, rules func(*Rules) **T, effective func(*Effective) *T, builtin T, which stricter, l limits[T]) Row {
 	shown := strconv.FormatInt(int64(builtin), 10)
 	if builtin < l.least {

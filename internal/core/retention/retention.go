@@ -44,7 +44,7 @@ func Surplus(records []Checkpoint, keep int) []string {
 	return names
 }
 
-// heldBack are the names of records that never go, given all of them in order.
+// heldBack are the names of records that never go, given all of them sorted by age.
 func heldBack(sorted []Checkpoint) map[string]bool {
 	held := map[string]bool{}
 	for _, r := range sorted {

@@ -39,19 +39,18 @@ type Task struct {
 	Correction string
 }
 
-// interruption is what an agent is told that was ended in the middle of its task. It may have no session to go on with, so
-// that the task follows.
+// interruption is the text for an agent that ended in the middle of its task. It may have no session to continue, so that the task follows.
 const interruption = "You were interrupted in the middle of this task, and continue in another container. The workspace is as the last checkpoint has it: " +
 	"look at it before you continue."
 
 // ToolServer is the name that agents know the watchdog's tools by.
 const ToolServer = "tidewaiter"
 
-// throughTools is what an agent is told that cannot write: the tools that it has of its own do not work.
+// throughTools is the text for an agent that cannot write: the tools that it has of its own do not work.
 const throughTools = "The workspace is read-only: you cannot change files yourself. Call the tools of the MCP server " + ToolServer + ": repo_apply_patch changes files, " +
 	"repo_read_file and repo_search read them, feature_get_context says what may change, ask_user asks a user. When the task is done, call task_complete, and then end."
 
-// toolPatience is how long an agent waits for one of these tools, in seconds: a patch may be judged for minutes.
+// toolPatience is how long an agent waits for one of these tools, in seconds: the check of a patch may take minutes.
 const toolPatience = 300
 
 // Goes says whether the agent continues a session.

@@ -17,10 +17,10 @@ func (claudeCode) Launch(t Task) Launch {
 	if len(program) == 0 {
 		program = []string{"claude"}
 	}
-	// It may do whatever its container lets it do: what it writes is judged by its effect.
+	// It may do whatever its container lets it do: what it writes is checked by its effect.
 	argv := slices.Concat(program, []string{"--print", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"})
 	if t.Tools != "" {
-		// Its own tools that write cannot; those that read can. No other server of tools is asked, whatever the repository names.
+		// Its own tools that write cannot; tools that read can. It uses no other tool server, whatever the repository names.
 		argv = append(argv, "--disallowedTools", "Edit,Write,NotebookEdit", "--mcp-config", claudeTools(t.Tools), "--strict-mcp-config")
 	}
 	if t.Goes() { // where there is no session it begins one

@@ -13,16 +13,15 @@ import (
 // codex is the Codex CLI without a terminal. https://developers.openai.com/codex/noninteractive
 type codex struct{}
 
-// unknownModel is none that Codex knows. It then offers the tools that every model can use; by its own default it would offer
-// those of a model that may not be the one that answers.
+// unknownModel is none that Codex knows. It then offers the tools that every model can use; by its own default it would offer the tools of
+// a model that may not be the one that answers.
 const unknownModel = "primary"
 
 // codexPatience is how long it waits for the next event, in milliseconds. A stream that is checked has none until it ends, and the
 // gateway ends one whose backend says nothing.
 const codexPatience = 3_600_000
 
-// Launch implements Adapter. Its own sandbox is off: it needs rights that the container does not have, and what it would
-// hold back is held back by the container.
+// Launch implements Adapter. Its own sandbox is off: it needs rights that the container does not have, and the container holds back the same.
 func (codex) Launch(t Task) Launch {
 	program := t.Command
 	if len(program) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 )
 
-// command is any image with a command: it is told everything by its environment, and by lines on its standard input.
+// command is any image with a command: it gets everything by its environment, and by lines on its standard input.
 type command struct{}
 
 // Launch implements Adapter.

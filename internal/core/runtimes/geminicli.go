@@ -13,7 +13,7 @@ import (
 type geminiCLI struct{}
 
 const (
-	// geminiSettings are those of the user, below HOME. Settings of the machine have to be in a folder that the agent cannot write.
+	// geminiSettings are the user's settings, below HOME. Settings of the machine have to be in a folder that the agent cannot write.
 	geminiSettings = ".gemini/settings.json"
 	// geminiModel is its model where the policy names none.
 	geminiModel = "primary"
@@ -25,9 +25,9 @@ func (geminiCLI) Launch(t Task) Launch {
 	if len(program) == 0 {
 		program = []string{"gemini"}
 	}
-	// It may do whatever its container lets it do: what it writes is judged by its effect.
+	// It may do whatever its container lets it do: what it writes is checked by its effect.
 	argv := slices.Concat(program, []string{"--output-format", "stream-json", "--approval-mode", "yolo", "--model", cmp.Or(t.Model, geminiModel)})
-	if t.Tools != "" { // no other server of tools is asked, whatever the repository names
+	if t.Tools != "" { // it uses no other tool server, whatever the repository names
 		argv = append(argv, "--allowed-mcp-server-names", ToolServer)
 	}
 	if t.Goes() { // where there is no session it begins one
@@ -39,7 +39,7 @@ func (geminiCLI) Launch(t Task) Launch {
 		"GOOGLE_GEMINI_BASE_URL=" + t.Models + "/gemini",
 		// It asks nobody without a key. The watchdog throws this one away.
 		"GEMINI_API_KEY=none",
-		// In a folder that is not trusted it asks a person before it calls a tool.
+		// In a folder that is not trusted it asks a user before it calls a tool.
 		"GEMINI_CLI_TRUST_WORKSPACE=true",
 		// It needs no second process of itself with more memory: the limit of its container is known to the first.
 		"GEMINI_CLI_NO_RELAUNCH=true",
@@ -52,7 +52,7 @@ func (geminiCLI) Launch(t Task) Launch {
 func geminiConfig(tools string) string {
 	type object = map[string]any
 	settings := object{
-		// With the address of a gateway alone it takes a way to log in that it refuses without a terminal.
+		// With only the address of a gateway it takes a way to log in that it refuses without a terminal.
 		"security": object{"auth": object{"selectedType": "gemini-api-key"}},
 		// There is nobody to reach but the gateway, and the image is what it is.
 		"general":   object{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},

@@ -27,7 +27,7 @@ func (opencode) Launch(t Task) Launch {
 		argv = append(argv, "--continue")
 	}
 	argv = append(argv, t.Args...)
-	// It may do whatever its container lets it do: what it writes is judged by its effect.
+	// It may do whatever its container lets it do: what it writes is checked by its effect.
 	edit := "allow"
 	if t.Tools != "" { // which is nothing
 		edit = "deny"

@@ -15,7 +15,7 @@ import (
 type qwenCode struct{}
 
 const (
-	// qwenSettings are below HOME, and named by a variable: they are those of the machine, which count before those of the user and of the repository.
+	// qwenSettings are below HOME, and named by a variable: they are the machine's settings, which count before the user's and the repository's.
 	qwenSettings = ".tidewaiter/qwen-code.json"
 	// qwenModel is its model where the policy names none.
 	qwenModel = "primary"
@@ -28,9 +28,9 @@ func (qwenCode) Launch(t Task) Launch {
 		program = []string{"qwen"}
 	}
 	model, url := cmp.Or(t.Model, qwenModel), t.Models+"/openai/v1"
-	// It may do whatever its container lets it do: what it writes is judged by its effect.
+	// It may do whatever its container lets it do: what it writes is checked by its effect.
 	argv := slices.Concat(program, []string{"--output-format", "stream-json", "--approval-mode", "yolo", "--auth-type", "openai", "--model", model})
-	if t.Tools != "" { // no other server of tools is asked, whatever the repository names
+	if t.Tools != "" { // it uses no other tool server, whatever the repository names
 		argv = append(argv, "--allowed-mcp-server-names", ToolServer)
 	}
 	if t.Goes() { // where there is no session it begins one

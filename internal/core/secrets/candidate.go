@@ -27,7 +27,7 @@ type candidate struct {
 	*rule
 	// assigned: it matches a value that is assigned to a name with the keyword in it.
 	assigned bool
-	// lead: every match begins with a keyword, so that the expression is tried at keywords alone and not searched for.
+	// lead: every match begins with a keyword, so that the expression is tried only at keywords and not searched for.
 	lead bool
 	// boundary: a lead must not follow a letter, a digit or "_".
 	boundary bool
@@ -41,7 +41,7 @@ type candidate struct {
 	part string
 }
 
-// newPathRule is a rule that looks at paths alone.
+// newPathRule is a rule that looks only at paths.
 func newPathRule(r *rule) *candidate { return &candidate{rule: r, part: partOf(mustParse(r.path))} }
 
 // partOf is text that is in everything that an expression matches, in lower case; it may be empty. Letters that are equal
@@ -134,7 +134,7 @@ func longest(re *syntax.Regexp) (n int, ok bool) {
 	return n, true
 }
 
-// startsAtBoundary says whether what matches must begin at the boundary of a word.
+// startsAtBoundary says whether what matches must begin at a boundary between words.
 func startsAtBoundary(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpWordBoundary:

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// unescaped is a text in which characters stand for themselves that JSON may write by their numbers, and some writers do: those of Google and of Java
-// write `\u003d` for "=". Other escapes stay as they are.
+// unescaped is a text in which characters stand for themselves that JSON may write by their numbers, and some writers do: Google's and
+// Java's write `\u003d` for "=". Other escapes stay as they are.
 type unescaped struct {
 	text []byte
 	// escapes, in the order of the text.

@@ -15,7 +15,7 @@ type Place struct {
 	From, To int
 }
 
-// maxPlaces is how many places are found at once. A text with so many may have more.
+// maxPlaces is how many places are found at once. A text with that number may have more.
 const maxPlaces = maxRaw
 
 // maxHeard bounds the keywords that are remembered of a text. A text with more is searched again from the start.

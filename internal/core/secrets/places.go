@@ -6,8 +6,8 @@ package secrets
 import "bytes"
 
 const (
-	// before and after bound what is looked at around a keyword, in bytes: of what rules match beside a keyword within a
-	// line, at most 50 characters stand before it, and some 230 after it before the secret's own end is in sight.
+	// before and after bound what is looked at around a keyword, in bytes: of what rules match around a keyword within a line, at most 50
+	// characters stand before it, and some 230 after it before the secret's own end is in sight.
 	before, after = 128, 320
 	// maxAfter bounds the rest of a token, or of a line, that is looked at for a secret's end.
 	maxAfter = 4096
@@ -119,7 +119,7 @@ func newOptions() [4]next {
 	return [...]next{{word: "-H"}, {word: "--header"}, {word: "-u"}, {word: "--user"}}
 }
 
-// hasOption says whether a command that goes on here has one of two spellings of an option.
+// hasOption says whether a command that continues here has one of two spellings of an option.
 func (f *search) hasOption(from, first int) bool {
 	end := from + maxCommand
 	return f.options[first].after(f.text, from) < min(end, len(f.text)) || f.options[first+1].after(f.text, from) < min(end, len(f.text))

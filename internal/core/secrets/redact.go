@@ -111,7 +111,7 @@ func Sort(places []Place) {
 // Mark stands for a secret of a rule.
 func Mark(rule string) string { return "[redacted: " + rule + "]" }
 
-// replace puts marks in the place of secrets, and nothing in that of the rest of one. Of secrets that overlap the first and
+// replace replaces secrets with marks, and removes the rest of one. Of secrets that overlap the first and
 // longest gives its name.
 func replace(text []byte, found []Place) []byte {
 	Sort(found)

@@ -11,7 +11,7 @@ import (
 const (
 	// shortWord is the length of keywords that many words of every text have; then there must be a token around it.
 	shortWord = 3
-	// minToken is the least length of such a token, with a digit, and minLetters without one: so many letters in a row are
+	// minToken is the least length of such a token, with a digit, and minLetters without one: this number of letters in a row are
 	// seldom a name.
 	minToken, minLetters = 16, 28
 	// maxName is how much of a name may follow a keyword before a value is assigned: rules have up to 20 characters there,
@@ -25,12 +25,12 @@ const (
 
 // run remembers the last run of bytes of one kind. Keywords come in the order of the text, so each byte is looked at a
 // bounded number of times, however long a run is and however many keywords it has. Of a run that is very long no more is
-// known than reach bytes before and after the place that was asked about.
+// known than reach bytes before and after the place of the question.
 type run struct {
 	of       *kind
 	reach    int
 	from, to int
-	// open: it may go on after to.
+	// open: it may continue after to.
 	open bool
 }
 
@@ -45,7 +45,7 @@ func kindOf(is func(byte) bool) *kind {
 	return &k
 }
 
-// Kinds of bytes that are asked about for each keyword.
+// Kinds of bytes that each keyword needs.
 var (
 	valueKind = kindOf(valueByte)
 	nameKind  = kindOf(nameOrSpace)
@@ -130,7 +130,7 @@ func (s *surroundings) plain(begin, end int) bool {
 	return s.plainTo >= end
 }
 
-// next remembers where a word stands next, for places in the order of the text.
+// next remembers where the word stands next, for places in the order of the text.
 type next struct {
 	word     string
 	from, at int
@@ -148,7 +148,7 @@ func (n *next) after(text []byte, i int) int {
 	return n.at
 }
 
-// skip passes over at most so many bytes of a kind.
+// skip passes over at most the given bytes of a kind.
 func skip(text []byte, i, most int, of func(byte) bool) int {
 	for end := min(len(text), i+most); i < end && of(text[i]); {
 		i++
@@ -156,7 +156,7 @@ func skip(text []byte, i, most int, of func(byte) bool) int {
 	return i
 }
 
-// back is how far a run of at most so many bytes of a kind goes back from a place.
+// back is how far a run of at most the given bytes of a kind goes back from a place.
 func back(text []byte, i, most int, of func(byte) bool) int {
 	for end := max(0, i-most); i > end && of(text[i-1]); {
 		i--
@@ -188,7 +188,7 @@ func valueByte(c byte) bool {
 	return alphanumeric(c) || c == '.' || c == '=' || c == '+' || c == '/' || c == '-' || c == '~'
 }
 
-// ofName says whether a character can stand in what the generic rule takes for a name.
+// ofName says whether a character can stand in a name by the generic rule.
 func ofName(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '.' || c == '-'
 }

@@ -29,7 +29,7 @@ const (
 	glance = 16
 	// attempt is the work of trying an expression at all.
 	attempt = 100
-	// textsPerWork is how many bytes are searched for a word with the work of one instruction on one byte.
+	// textsPerWork is how many bytes are searched for one word with the work of one instruction on one byte.
 	textsPerWork = 4
 	// maxLineAround bounds what is looked at of a line on each side of a match.
 	maxLineAround = 1024
@@ -92,7 +92,7 @@ func (f *search) run() {
 	f.end()
 }
 
-// keywords looks at one for all rules that want it, and says whether to go on.
+// keywords looks at one for all rules that want it, and says whether to continue.
 func (f *search) keywords(from, to int, rules []int) bool {
 	if len(f.heard) < cap(f.heard) {
 		f.heard = append(f.heard, keyword{from, to, rules})
@@ -199,12 +199,12 @@ func (f *search) close(i int) {
 	}
 }
 
-// backtracks says whether Go tries an expression on so many bytes by backtracking.
+// backtracks says whether Go tries an expression on the given bytes by backtracking.
 func (c *candidate) backtracks(length int) bool {
 	return c.size <= maxProgram && c.size*int64(length) <= maxBits
 }
 
-// work of an expression on so many bytes.
+// work of an expression on the given bytes.
 func (c *candidate) work(length int) int64 {
 	if c.backtracks(length) {
 		return attempt + c.size*int64(length)/cheap

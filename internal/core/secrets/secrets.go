@@ -30,7 +30,7 @@ type rule struct {
 	id, regex string
 	// path that files must have; of a rule without a regex, all that it looks at.
 	path string
-	// entropy that a secret must exceed, in bits a byte; 0 is no demand.
+	// entropy that a secret must exceed, in bits a byte; 0 means any.
 	entropy float64
 	// group of the regex that is the secret; 0 stands for the first that is not empty, or all that matched.
 	group int
@@ -39,7 +39,7 @@ type rule struct {
 	allow    []allowlist
 }
 
-// allowlist says what is no secret: what one of its lists has, or, with all, what every list has that is not empty.
+// allowlist says which matches are not secrets: what one of its lists has, or, with all, what every list has that is not empty.
 type allowlist struct {
 	all bool
 	// target of the regexes: "match", "line", or the secret.
@@ -65,7 +65,7 @@ type Scanner struct {
 	// rules that look at texts, and what is known of each, where it was needed.
 	rules []*rule
 	known []*candidate
-	// pathRules look at the name of a file alone.
+	// pathRules look only at the name of a file.
 	pathRules []*candidate
 	compiled  map[string]*regexp.Regexp
 	// ended, open, opened and heard are room for a search, see there. Nothing is open between two searches.
@@ -84,7 +84,7 @@ func New() *Scanner {
 			continue
 		}
 		for _, word := range table[i].keywords {
-			if table[i].id == privateKey { // dashes are no word: there are lines of them
+			if table[i].id == privateKey { // dashes do not make words: there are lines of them
 				word = strings.TrimPrefix(word, dashes)
 			}
 			byWord[word] = append(byWord[word], len(s.rules))
@@ -164,9 +164,9 @@ func group(m []int, wanted int) (from, to int) {
 	return m[0], m[1]
 }
 
-// allowed says whether a match is no secret after all. Files that are let through everywhere by their name (lock files,
-// images, modules of others) are so for the generic rule alone: in 2,226 such files of Go modules only that one gave
-// false alarms, and the author of a secret chooses the name.
+// allowed says whether a match is not a secret. Files that are let through everywhere by their name (lock files, images, modules of others)
+// are so only for the generic rule: in 2,226 such files of Go modules only that one gave false alarms, and the author of a secret chooses
+// the name.
 func (f *search) allowed(r *rule, secret, match, line []byte) bool {
 	general := everywhere
 	if r.id != generic {

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// gramBytes is how many bytes are looked at to tell whether a word can begin there.
+	// gramBytes is how many bytes are looked at to tell whether some word can begin there.
 	gramBytes = 3
 	// classBits holds the class of a byte, so that a gram is a number of gramBits.
 	classBits = 6
 	gramBits  = gramBytes * classBits
-	// between is how many bytes are searched from one question whether to go on to the next.
+	// between is how many bytes are searched from one question whether to continue to the next.
 	between = 64 << 10
 )
 
-// words finds many words in a text at once, without regard to the case of ASCII letters. Nearly everywhere in a text the
-// next three bytes begin no word, which one look into a table tells; only elsewhere a tree of the words is descended.
+// words finds many words in a text at once, without regard to the case of ASCII letters. Nearly everywhere in a text the next three bytes
+// begin none of them, which one look into a table tells; only elsewhere a tree of the words is descended.
 type words struct {
-	// class of each byte: 0 for those that no word has, capitals that of their small letters.
+	// class of each byte: 0 for bytes that none of the words has, capitals the class of their small letters.
 	class [256]uint8
 	// classes is how many there are.
 	classes int
-	// begins has a bit for each gram that begins a word.
+	// begins has a bit for each gram that begins one of the words.
 	begins [1 << gramBits / 64]uint64
-	// next state by state and class; 0 where no word goes on.
+	// next state by state and class; 0 if none of the words continues.
 	next []uint16
-	// rules by state: those that want the word that ends there.
+	// rules by state: the rules that want the word that ends there.
 	rules [][]int
 }
 
@@ -80,8 +80,8 @@ func (w *words) add(word string, rules []int) {
 	}
 }
 
-// each calls found for every word in a text, in order of where they begin, with the rules that want it, until it says
-// no; and now and then asks whether to go on.
+// each calls found for every word in a text, sorted by where they begin, with the rules that want it, until it says no; and now and then
+// asks whether to continue.
 func (w *words) each(text []byte, goOn func() bool, found func(from, to int, rules []int) bool) {
 	gram := uint32(0)
 	for begin := 0; begin < len(text); begin += between {

@@ -29,7 +29,7 @@ func (s *State) Unacknowledged(e Effects, lost []protocol.Acknowledgment) {
 	}
 }
 
-// understood takes what the agent says of rules that it broke, and gives of how many it was asked.
+// understood takes the agent's acknowledgments, and returns how many of them answer a request.
 func (d *decision) understood(said []notice.Understood) int {
 	if len(said) == 0 || len(d.s.Board.Asks) == 0 {
 		return 0
@@ -50,7 +50,7 @@ func (d *decision) understood(said []notice.Understood) int {
 // Silent describes the broken rules about which the watchdog asked the agent twice without an answer.
 func (s *State) Silent() []string { return s.Board.Silent() }
 
-// tick is a turn of the agent. People are told when it has been silent for too long.
+// tick is a turn of the agent. Users learn of it when it has been silent for too long.
 func (d *decision) tick() {
 	before := len(d.s.Board.Silent())
 	d.s.Board.Tick()

@@ -58,9 +58,9 @@ func (s *State) Settle(f Facts, id string, done bool) Effects {
 		d.over()
 		s.next(a.Task, steering.State{})
 		s.born++
-	case a.Rung == policy.RungNoTools: // it is told when it is started
+	case a.Rung == policy.RungNoTools: // it gets the text at its start
 		if done && s.Bared != nil {
-			s.thread(s.Bared.Thread).Bare = 0 // a client may put what it is told into the last message
+			s.thread(s.Bared.Thread).Bare = 0 // a client may put the text into the last message
 			s.Bared.Thread = 0
 			s.born++
 		}

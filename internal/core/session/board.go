@@ -22,25 +22,25 @@ func (s *State) Post(f Facts, change func(*notice.Board) (keep bool)) Effects {
 	return d.effects(nil)
 }
 
-// posted is what the main thread is told of the agent's work with this request, behind so many entries.
+// posted is the notice about the agent's work in this request of the main thread, behind the given number of entries.
 func (d *decision) posted(turn conversation.Turn, at int) due {
 	if turn.Kind != conversation.KindMain || turn.Again {
 		return due{}
 	}
-	if d.tick(); d.f.Reach.Lines { // it is told by lines alone
+	if d.tick(); d.f.Reach.Lines { // it gets only lines
 		return due{}
 	}
 	d.s.Board.Keep(func(after int) bool { return d.s.shows(turn.Thread, after) })
 	return d.board(at)
 }
 
-// board is what stands on it, behind so many entries.
+// board is what stands on it, behind the given number of entries.
 func (d *decision) board(at int) due {
 	text, board := d.s.Board.Note(at)
 	return due{text, func() { d.s.Board, d.e.Told = board, text }}
 }
 
-// shows says whether a note of a thread is still there, behind so many entries.
+// shows says whether a note of a thread is still there, behind the given number of entries.
 func (s *State) shows(thread, after int) bool {
 	x := s.thread(thread)
 	cut := slices.ContainsFunc(x.Cuts, func(c dialect.Cut) bool { return c.From < after && after <= c.To })

@@ -12,8 +12,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// directed hears what the model has said, and decides what the model is told of directives with this request, behind so many entries. No policy keeps an
-// agent from being told what people say: what it is told because something is wrong is another matter.
+// directed hears what the model has said, and decides which directives go into this request, behind the given number of entries. No policy
+// keeps messages of users from an agent; messages about anomalies are another matter.
 func (d *decision) directed(turn conversation.Turn, at int) due {
 	if turn.Kind != conversation.KindMain || turn.Again {
 		return due{}
@@ -33,7 +33,7 @@ func (d *decision) directed(turn conversation.Turn, at int) due {
 	return due{note.Text, func() { s.Directed, s.Stood = note.Told, s.Stood || !note.Left }}
 }
 
-// reached says that the model has answered a request of the main thread with so many entries.
+// reached says that the model has answered a request of the main thread with the given number of entries.
 func (d *decision) reached(entries int) {
 	next, ids := d.s.Directed.Hear(entries)
 	d.s.Directed = next

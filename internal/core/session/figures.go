@@ -14,7 +14,7 @@ import (
 const (
 	// maxStep is how much of a path is remembered for people, in bytes.
 	maxStep = 256
-	// maxFiles that are told apart.
+	// maxFiles is how many files it distinguishes.
 	maxFiles = 4096
 )
 

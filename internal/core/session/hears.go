@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// heard takes something that was heard, and looks what is wrong now: people are told of it before the agent asks again.
+// heard takes something that was heard, and looks what is wrong now: users learn of it before the agent's next request.
 func (s *State) heard(f Facts, take func(d *decision)) Effects {
 	d := &decision{s: s, f: f}
 	d.touched()
@@ -73,9 +73,9 @@ func (d *decision) touched() {
 	}
 }
 
-// clock decides what is done without a request. An agent that has nothing to do is not told that it does nothing.
+// clock decides what is done without a request. An agent without work gets no message about its idleness.
 func (d *decision) clock() {
-	if d.s.Act != nil { // one is wanted at a time: what is decided meanwhile would be taken for done
+	if d.s.Act != nil { // one is wanted at a time: what is decided meanwhile would count as done
 		return
 	}
 	reach := steering.Reach{}

@@ -15,8 +15,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// reportEvery is the least time between two reports: each makes a manager write the Feature's status. What the conversation says is held to it
-// here, and nowhere else: the loop and its reporter pass on at once what has changed. What models have used has a time of its own in modelproxy.
+// reportEvery is the least time between two reports: each makes a manager write the Feature's status. Only here it limits what the
+// conversation reports: the loop and its reporter pass on at once what has changed. What models have used has a time of its own in
+// modelproxy.
 const reportEvery = 10 * time.Second
 
 // reported is what was reported last.
@@ -26,8 +27,8 @@ type reported struct {
 	what string
 }
 
-// tell that there is something to report: what is wrong or what is done about it has changed, or so many turns have passed. What comes too soon
-// after the last report is told when its time has come.
+// tell reports news: an anomaly or the action against it has changed, or the given number of turns has passed. News too soon after the last
+// report waits until its time has come.
 func (d *decision) tell() {
 	s, terms, now := d.s, d.f.Terms, d.f.Now
 	what, last := s.wrong()+s.Anomalies.Awaits(terms.Rules.Thresholds, now), s.reported

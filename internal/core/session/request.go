@@ -15,7 +15,7 @@ import (
 type Pending struct {
 	request dialect.Request
 	turn    conversation.Turn
-	// runTurn is the turn of the run in which it was heard: others may be heard while it is held.
+	// runTurn is the turn of the run in which it was heard: others may be heard during its hold.
 	runTurn int64
 	place   place
 	born    int64
@@ -42,7 +42,7 @@ type Exchange struct {
 	turn int64
 	// tools says that the model may call some.
 	tools bool
-	// born is as in State: what an agent that has ended still hears is no matter of the next one.
+	// born is as in State: an answer to an ended agent does not concern the next one.
 	born int64
 }
 
@@ -87,8 +87,8 @@ func (d *decision) begin(task string) {
 	}
 }
 
-// decide what is done about what is wrong: one thing at most, with the number of its step. Nothing is said in calls for titles and summaries, and in those
-// that are made once more.
+// decide what is done about what is wrong: one thing at most, with the number of its step. Nothing is said in calls for titles and
+// summaries, and in repeated calls.
 func (d *decision) decide(at steering.TurnContext) (act steering.Step, number int64) {
 	for _, e := range d.s.Anomalies.Look(d.f.Terms.Rules.Thresholds, at.Now) {
 		d.note(at, d.s.Steering.Over(e), false)
@@ -102,7 +102,7 @@ func (d *decision) decide(at steering.TurnContext) (act steering.Step, number in
 	}
 }
 
-// place in a request for what is said in it: after so many entries, or why there is none.
+// place in a request for what is said in it: after the given number of entries, or why there is none.
 type place struct {
 	after int
 	none  error
@@ -116,8 +116,8 @@ func placeIn(r dialect.Request, turn conversation.Turn) place {
 	return place{turn.Messages, r.HasPlace(turn.Messages, turn.Ends)}
 }
 
-// reply to a request: what people and checkpoints have to say goes with what is done about it. Where there is no place for what is said, it is said with the
-// next one.
+// reply to a request: what people and checkpoints have to say goes with what is done about it. If the request has no place for a text, the
+// next one gets it.
 func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
 	s, turn := d.s, p.turn
 	was := s.thread(turn.Thread)

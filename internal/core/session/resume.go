@@ -19,7 +19,7 @@ import (
 func (s *State) Resume(f Facts) {
 	if s.Attempt != f.Attempt { // what was tried with the run before need not fail again
 		s.Attempt, s.Steering.Spent, s.Bared = f.Attempt, nil, nil
-		s.Board.Anew() // the workspace begins with what is valid, and the agent is told so
+		s.Board.Anew() // the workspace begins with valid work, and the agent learns that
 	}
 	nothing := s.Task == ""
 	for _, x := range f.Recorded.Steps {
@@ -33,7 +33,7 @@ func (s *State) Resume(f Facts) {
 			s.recall(x, f.Terms.Rules)
 		}
 	}
-	if nothing { // the conversation is heard anew: none of its turns is one that was
+	if nothing { // the conversation is heard again: none of its turns is one that was
 		s.recalled = nil
 		for _, x := range f.Recorded.Steps {
 			s.Turns = max(s.Turns, x.Turn)
@@ -67,7 +67,7 @@ func (s *State) recall(x protocol.SteeringStep, r steering.Rules) {
 	}
 	if ends {
 		s.Steering.Spend(steering.NoTools)
-		s.Bared = nil // nobody knows whether the agent that goes on has been heard since
+		s.Bared = nil // nobody knows whether the continuing agent has been heard since
 	}
 	if a := s.Act; a != nil && a.Rung != steering.Hold { // it was settled, or this one would not have been wanted
 		s.Steering.Spend(a.Rung)

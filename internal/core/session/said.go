@@ -52,8 +52,8 @@ func (s *State) forget(turn conversation.Turn) {
 	said.align(turn)
 }
 
-// align what was said, and what was left out, with a new request. What stood behind something that was in one request alone stands behind what comes
-// before that.
+// align what was said, and what was left out, with a new request. What stood behind something that was in only one request stands behind
+// what comes before that.
 func (x *Thread) align(turn conversation.Turn) {
 	if turn.Fleeting && turn.Aligned > 0 {
 		for i := range x.Notes {
@@ -68,8 +68,8 @@ func (x *Thread) align(turn conversation.Turn) {
 	x.Cuts = slices.DeleteFunc(x.Cuts, gone)
 }
 
-// next forgets everything but this, when the agent begins anew, on the same task or another. What waits to be said by another way than a request is for
-// any agent.
+// next forgets everything but this, when the agent starts again, on the same task or another. What waits to be said by another way than a
+// request is for any agent.
 func (s *State) next(task string, tried steering.State) {
 	s.Board.Anew()
 	*s = State{

@@ -25,7 +25,7 @@ const (
 	maxLeftOut = 8 << 20
 	// margin of a text is searched for secrets too, so that one is found of which the end is cut off.
 	margin = 64 << 10
-	// searches is the work that searching for secrets may take, as so many files.
+	// searches is the work that searching for secrets may take, as a number of files.
 	searches = 4
 )
 
@@ -62,7 +62,7 @@ func (d *decision) over() {
 	}
 }
 
-// leftOut notes what the step that was decided last has taken out of the conversation, and what stands in its place. Neither has secrets
+// leftOut notes what the step that was decided last has taken out of the conversation, and its replacement. Neither has secrets
 // where it is written down.
 func (d *decision) leftOut(before []byte, after string) {
 	last := len(d.e.Steps) - 1

@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// operated leaves out of the conversation what repeats itself, and says there what it was. Where nothing does, the model is only told.
+// operated leaves out of the conversation what repeats itself, and says there what it was. If nothing does, the model only gets a message.
 func (d *decision) operated(p Pending, step steering.Step, said dialect.Edits) dialect.Edits {
 	found := d.s.Book.Repeats(p.request.Conversation(), p.turn.Ends, func(tool string) bool {
 		return step.Finding.Tool == "" || step.Finding.Tool == anomaly.Name(tool)

@@ -48,7 +48,7 @@ func NewTerms(task string, p *policy.Effective, role string, compaction anomaly.
 	t.Rules.ContextUrgent = max(t.Rules.ContextUrgent, t.Rules.ContextPercent)
 	t.Rules.Plan = steering.Plan{Alternate: r.Alternate, Contingent: r.Contingent, Emergency: r.Emergency}
 	t.Rules.HoldFor = a.Hold
-	if t.Rules.Ladder = cmp.Or(a.Ladder, t.Rules.Ladder); p.Enforcement == policy.Audit || !p.Supervision.Enabled { // only people are told
+	if t.Rules.Ladder = cmp.Or(a.Ladder, t.Rules.Ladder); p.Enforcement == policy.Audit || !p.Supervision.Enabled { // only users learn of it
 		t.Rules.Ladder = steering.Observe
 	}
 	return t

@@ -8,7 +8,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// activity is the run in one word. That it cannot go on before a person has acted counts for more than what the agent does.
+// activity is the run in one word. That it cannot continue before a user has acted counts for more than what the agent does.
 func (s State) activity() string {
 	switch {
 	case s.Final != nil:

@@ -13,7 +13,7 @@ import (
 const (
 	firstRetry = 2 * time.Second
 	lastRetry  = 30 * time.Second
-	// maxDeliveries is how often a delivery is tried before a person is asked: with these pauses, for an hour. A server that
+	// maxDeliveries is how often a delivery is tried before a user must act: with these pauses, for an hour. A server that
 	// is down comes back by then, and a refusal that does not change needs no pod that waits.
 	maxDeliveries = 120
 )

@@ -76,7 +76,7 @@ func (e Ordered) apply(s *State, _ time.Time) {
 	}
 }
 
-// end asks for an end; the most urgent one stands, and what was asked for is not taken back: the agent may be dead.
+// end asks for an end; the most urgent one stands, and an earlier demand is not taken back: the agent may be dead.
 func (s *State) end(e End) {
 	if e > s.End { // what failed before is tried at once: there is no later
 		s.End, s.Checkpoints.RetryAt = e, time.Time{}
@@ -157,7 +157,7 @@ func (e Started) apply(s *State, now time.Time) {
 	}
 }
 
-// begins a task, or goes on with it. What its agent was to be told it has been.
+// begins a task, or continues it. Its agent has received what it had to.
 func (t *Task) begins() {
 	t.Phase, t.Correction, t.Restart, t.Back, t.Continues, t.Captured = Running, "", "", false, "", false
 }

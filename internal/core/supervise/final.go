@@ -63,7 +63,7 @@ func (s State) failed(i int) protocol.FinalReport {
 	return f
 }
 
-// interrupted is the final report of an attempt that was asked to end.
+// interrupted is the final report of an attempt with orders to end.
 func (s State) interrupted() protocol.FinalReport {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended, Head: s.Delivery.Head,
 		Message: "the watchdog ended the agent after a last checkpoint, and keeps the work"}
@@ -77,7 +77,7 @@ func (s State) interrupted() protocol.FinalReport {
 	return f
 }
 
-// unstoppable is the final report of an attempt whose agent could not be stopped. What was asked for comes about all the same.
+// unstoppable is the final report of an attempt whose agent could not be stopped. The orders take effect all the same.
 func (s State) unstoppable() protocol.FinalReport {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, Reason: protocol.ReasonAgentUnstoppable, Head: s.Delivery.Head}
 	if s.End != GoOn {
@@ -140,7 +140,7 @@ func (s State) Status(base string) protocol.StatusReport {
 	return r
 }
 
-// conversation as it is reported: of an agent that has ended nothing is wrong any more, unless it goes on.
+// conversation as it is reported: an ended agent has no anomalies any more, unless it continues.
 func (s State) conversation() *protocol.Conversation {
 	i := s.Current()
 	if s.Conversation == nil || s.Agent.Running || i >= 0 && s.Tasks[i].Continues != "" {

@@ -9,15 +9,15 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// renewFreeze is when a freeze is made anew, before it ends by its limit (see FreezeLimit): an agent that runs in between
+// renewFreeze is when a freeze is renewed, before it ends by its limit (see FreezeLimit): an agent that runs in between
 // would find that its calls have timed out.
 const renewFreeze = FreezeLimit / 2
 
 // FreezeLimit is how long an agent stays frozen whose watchdog is gone.
 const FreezeLimit = time.Hour
 
-// held freezes an agent that cannot go on before a person has acted, and lets it go on after that. Where only a budget is used
-// up, checkpoints can be taken: people may ask for them.
+// held freezes an agent that cannot continue before a user has acted, and lets it continue after that. If only a budget is used up,
+// checkpoints are possible: users can request them.
 func held(s State, now time.Time) (Action, bool) {
 	live := s.Agent.Connected && s.Agent.Leftovers
 	switch {
@@ -55,10 +55,10 @@ func earliest(times ...time.Time) (t time.Time) {
 	return t
 }
 
-// halted says that the agent cannot go on: checkpoints fail, the budget of its calls of models is used up, or a person is to look at what it does.
+// halted says that the agent cannot continue: checkpoints fail, the budget of its model calls is used up, or a user must look at its work.
 func (s State) halted() bool { return s.Checkpoints.Breaker || s.overBudget() || s.onHold() }
 
-// overBudget holds for an agent at work alone: what has ended, is to be ended, or is said to be done, needs no call of a model.
+// overBudget holds only for an agent at work: one that has ended, must end, or is done, needs no model call.
 func (s State) overBudget() bool {
 	i := s.Current()
 	return s.Allowance.Exceeded != "" && s.Agent.Running && i >= 0 && s.Tasks[i].Completed.IsZero() && s.Tasks[i].Rejected == "" && s.Tasks[i].Restart == "" && !s.Tasks[i].Dropped

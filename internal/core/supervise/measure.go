@@ -61,7 +61,7 @@ func (s State) Settled() (Measure, bool) {
 	}
 	m := *s.Measure
 	ends := m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart || m.Rung == policy.RungBlock
-	if ends && !m.Over && s.Agent.Connected && !s.Agent.Leftovers { // no request of the agent that was ended is left
+	if ends && !m.Over && s.Agent.Connected && !s.Agent.Leftovers { // no request of the ended agent is left
 		m.Over, m.Done = true, true
 	}
 	return m, m.Over
@@ -106,7 +106,7 @@ func (s *State) wentBack(id string, went bool) {
 	}
 }
 
-// onHold says that the agent waits for a person to look.
+// onHold says that the agent waits for a user to look.
 func (s State) onHold() bool {
 	return s.Measure != nil && s.Measure.Rung == policy.RungHold && !s.Measure.Over && s.Agent.Running && !s.drops()
 }

@@ -20,7 +20,7 @@ func Next(s State, now time.Time) Action {
 		resisting, // an agent that cannot be stopped
 		ending,    // stop, suspend, terminate
 		answers,   // requests that need no checkpoint
-		held,      // an open breaker, a budget that is used up, or a person who is to look, holds everything else
+		held,      // an open breaker, a budget that is used up, or a user who must look, holds everything else
 		dropping,  // a task that the orders do not list any more
 		measured,  // what steering wants
 		sealing,   // no agent: only deliver
@@ -45,8 +45,8 @@ func busy(s State, _ time.Time) (Action, bool) {
 	return Action{}, s.Doing != Wait
 }
 
-// resisting gives up on processes that cannot be stopped: their container is ended, and with its first process all others
-// are. Where the pod is being ended that comes about by itself.
+// resisting gives up on processes that cannot be stopped: their container ends, and with its first process all others do. If the pod is
+// ending, that comes about by itself.
 func resisting(s State, _ time.Time) (Action, bool) {
 	if s.Agent.Resisted < maxResisted || s.End == Terminate {
 		return Action{}, false
@@ -84,7 +84,7 @@ func answers(s State, _ time.Time) (Action, bool) {
 		case r.Kind == protocol.RequestResetBreaker:
 			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
 		case r.Kind == protocol.RequestRelease:
-			if s.Seal || s.Agent.Connected { // before that it is not known whether an agent is held
+			if s.Seal || s.Agent.Connected { // before that it is not known whether an agent is frozen
 				return Action{Kind: Answer, Answer: s.release(r.ID)}, true
 			}
 		case r.Kind == protocol.RequestRollback:
@@ -132,8 +132,8 @@ func refuse(id, message string) Action {
 	return Action{Kind: Answer, Answer: protocol.RequestReport{ID: id, Message: message}}
 }
 
-// sealing repeats what the last attempt ended with when there is nothing that could be delivered without an agent, or
-// when delivery is not what it was asked for.
+// sealing repeats what the last attempt ended with when there is nothing that could be delivered without an agent, or when its orders are
+// not to deliver.
 func sealing(s State, _ time.Time) (Action, bool) {
 	i := s.Current()
 	ready := s.Earlier != nil && s.Earlier.Outcome == protocol.OutcomeReadyToMerge
@@ -220,7 +220,7 @@ func running(s State, now time.Time) Action {
 	return Action{Until: until}
 }
 
-// requested takes a checkpoint that a person wants while no task runs.
+// requested takes a checkpoint that a user wants while no task runs.
 func (s State) requested(now time.Time) (Action, bool) {
 	if len(s.Requests) == 0 || !s.Agent.Connected {
 		return Action{}, false

@@ -49,6 +49,5 @@ func (p Preparation) Final() (protocol.FinalReport, bool) {
 	return protocol.FinalReport{}, false
 }
 
-// maxPreparations is how often a preparation is tried that fails for no reason that has a name, before a person is asked:
-// with these pauses, for an hour.
+// maxPreparations is how often a preparation is tried that fails for an unknown reason, before a user must act: with these pauses, for an hour.
 const maxPreparations = maxDeliveries

@@ -101,8 +101,8 @@ type Agent struct {
 	Resistance string
 }
 
-// maxResisted is how many times in a row the agent's processes may fail to be stopped before their container is ended.
-// One alone may be bad luck: a process that hangs inside the kernel, a machine without memory.
+// maxResisted is how many times in a row the agent's processes may fail to be stopped before their container ends. A single one may be bad
+// luck: a process that hangs inside the kernel, a machine without memory.
 const maxResisted = 5
 
 // End is why an attempt ends before its work does, in rising order of urgency.

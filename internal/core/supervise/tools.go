@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// leaveWithin is how long an agent may go on after it said that its task is done: for a last word to its model.
+// leaveWithin is how long an agent may continue after it said that its task is done: for a last word to its model.
 const leaveWithin = 30 * time.Second
 
 // Tools is what the agent has asked for through the tools of Deterministic mode, in its current state.
@@ -69,7 +69,7 @@ func (s State) overdue(now time.Time) (bool, time.Time) {
 	return !now.Before(at), at
 }
 
-// switching ends an attempt whose next task is to run in another mode: its pod is made for this one. One that goes on with its task goes on in it.
+// switching ends an attempt whose next task is to run in another mode: its pod is made for this one. One that continues its task stays in it.
 func switching(s State, _ time.Time) (Action, bool) {
 	i := s.Current()
 	if s.Seal || i < 0 || s.Tasks[i].Phase != Pending || s.Tasks[i].Continues != "" || s.NextMode == "" || s.NextMode == s.Mode {
@@ -95,8 +95,8 @@ type Ending struct {
 	Rejected bool
 }
 
-// orderly says whether the agent ended its task by itself: with exit code 0 and, in Deterministic mode, its word that the
-// task is done. After that word it does not matter if the watchdog had to end a process that did not go.
+// orderly says whether the agent ended its task by itself: with exit code 0 and, in Deterministic mode, its statement that the task is
+// done. After that it does not matter if the watchdog had to end a process that did not go.
 func (e Ending) orderly() bool {
 	if e.Rejected {
 		return false

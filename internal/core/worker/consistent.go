@@ -10,8 +10,8 @@ import (
 )
 
 // consistent says whether what the model said, in the words of its dialect, has the calls that were heard, in their order and no
-// others: providers refuse every later request of a conversation in which a call and its result do not match. A thought alone is
-// no message either, nor is one without its signature.
+// others: providers refuse every later request of a conversation in which a call and its result do not match. A mere thought is not a
+// message either, nor is one without its signature.
 func consistent(said json.RawMessage, calls []Call) bool {
 	var parts []part
 	if json.Unmarshal(said, &parts) != nil {

@@ -19,7 +19,7 @@ const maxSaid = 4 << 20
 type echo interface {
 	// event of a stream.
 	event(data []byte)
-	// whole is an answer that is no stream.
+	// whole is an answer that is not a stream.
 	whole(body []byte)
 	// said is what goes back to the model; nil where nothing can.
 	said() json.RawMessage
@@ -78,7 +78,7 @@ func (l *Listener) Close() Answer {
 	return a
 }
 
-// toolName is what every provider takes for the name of a tool.
+// toolName is a name of a tool that every provider accepts.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // call is what a model asks for, in a form that providers take back; asItIs, where that is how the model has said it.
@@ -95,7 +95,7 @@ func call(t conversation.Tool) (c Call, asItIs bool) {
 		c.Arguments, c.Broken = json.RawMessage("{}"), true
 	case !utf8.Valid(c.Arguments) || halves(c.Arguments):
 		var whole map[string]any
-		if json.Unmarshal(c.Arguments, &whole) == nil { // with a mark in the place of what is no character
+		if json.Unmarshal(c.Arguments, &whole) == nil { // with a mark for each invalid character
 			c.Arguments, asItIs = encoded(whole), false
 		}
 	}

@@ -18,13 +18,13 @@ shell, and text that you write is read by nobody. Read before you change somethi
 call task_complete when the task is done.`
 
 const (
-	// reminder is what a model is told that has called no tool.
+	// reminder is the text for a model that has called no tool.
 	reminder = "You have called no tool. Continue with the task by calling tools, ask a user with ask_user, or call task_complete if the task is done."
-	// cutReminder is what a model is told whose answer was cut off.
+	// cutReminder is the text for a model whose answer was cut off.
 	cutReminder = "Your answer was cut off because it was too long. Go on in smaller steps: call one tool at a time, and send smaller patches."
 	// broken is the result of a call that cannot be made.
 	broken = "there is no such tool, or the arguments are not a JSON object, so nothing was called. If they were cut off, send less at once, such as a smaller patch"
-	// maxResult bounds what a model is told of one call, in bytes: more than any page of a tool has.
+	// maxResult bounds what a model gets of one call, in bytes: more than any page of a tool has.
 	maxResult = 256 << 10
 	// maxQuoted bounds what is quoted of an answer, in bytes.
 	maxQuoted = 500
@@ -144,7 +144,7 @@ func Complete(c Call, before []Result) (result Result, complete bool) {
 	return Result{}, true
 }
 
-// refusedPatch is the status of a patch that was judged and not applied.
+// refusedPatch is the status of a patch that was checked and not applied.
 const refusedPatch = "refused"
 
 // Share is how many bytes of each result a model gets, given the number of calls in one answer. All of them take a quarter of the room: the

@@ -23,7 +23,7 @@ const (
 	maxAge = 15
 	// maxCleanup is how many Cleanup directives the agent is given at a time. Others wait.
 	maxCleanup = 10
-	// maxEntries are remembered. Of those that are over and that nobody gives any more, the oldest are forgotten.
+	// maxEntries are remembered. Of the ones that are over and no longer current, the oldest are forgotten.
 	maxEntries = protocol.MaxDirectives
 	// takenBack by who gave it.
 	takenBack = "it was taken back"
@@ -288,7 +288,7 @@ func (l List) Learn(n News) (changes Book) {
 	return changes
 }
 
-// told gives the entries that change because the agent was told of some. One that only informs is over then.
+// told returns the entries that change because the agent received some. One that only informs is over then.
 func (l List) told(ids []string, how string) (changes []Entry) {
 	for _, d := range l.given {
 		e := d.entry

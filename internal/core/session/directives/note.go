@@ -18,7 +18,7 @@ const (
 	maxNote = 6000
 	// maxWhy bounds a rationale, maxPaths and maxPath the files that are named, and maxAgain what is said of a directive again.
 	maxWhy, maxPaths, maxPath, maxAgain = 600, 10, 200, 200
-	// maxTold is how often a conversation is told of one. A model that has not listened by then is a person's concern.
+	// maxTold is how often a conversation gets one. A model that has not listened by then is a user's concern.
 	maxTold = 4
 )
 
@@ -69,7 +69,7 @@ func (m Told) Hear(entries int) (next Told, ids []string) {
 	return next, ids
 }
 
-// every is how many turns pass before the agent is told again.
+// every is how many turns pass before the agent gets it again.
 func (d Directive) every() int64 {
 	switch d.Priority {
 	case protocol.PriorityCritical:
@@ -115,7 +115,7 @@ type noter struct {
 
 	lines []string
 	size  int
-	// asks says that the agent is asked for a word, and people that a person has given something of it.
+	// asks says that the agent must answer, and people that a user has given a part of it.
 	asks, people bool
 }
 
@@ -150,7 +150,7 @@ func (n *noter) tell(d Directive) {
 	n.memory = append(n.memory, said)
 }
 
-// remind of one that was told some turns ago.
+// remind of one that the agent got some turns ago.
 func (n *noter) remind(d Directive) {
 	i := slices.IndexFunc(n.memory, func(s Said) bool { return s.ID == d.ID })
 	if i < 0 || d.Inform {
@@ -162,7 +162,7 @@ func (n *noter) remind(d Directive) {
 	}
 }
 
-// stand says what was told to a conversation before this one, or before it was compacted, and holds. It says whether some had no room.
+// stand says what an earlier conversation, or this one before it was compacted, contained and still holds. It says whether some had no room.
 func (n *noter) stand(standing []Directive) (left bool) {
 	for _, d := range standing {
 		if slices.ContainsFunc(n.memory, func(s Said) bool { return s.ID == d.ID }) {
@@ -186,7 +186,7 @@ func (n *noter) takeBack(s *Said, e Entry) {
 	}
 }
 
-// asked is how the agent is to say what became of a directive. None has the id that stands here.
+// asked is how the agent reports the outcome of a directive. None has the id that stands here.
 const asked = `Address each directive: do what it says, or explain that it is handled already, or why it cannot be done. Then say so in your answer, each on a line of its own, in exactly this form: "DIRECTIVE <id>: ADDRESSED - how", "DIRECTIVE <id>: ALREADY HANDLED - where" or "DIRECTIVE <id>: CANNOT - why".`
 
 func (n *noter) text() string {
@@ -194,7 +194,7 @@ func (n *noter) text() string {
 		return ""
 	}
 	from := "word from the people who are in charge of this work"
-	if !n.people { // names in it are those that another agent chose: no person stands for them
+	if !n.people { // another agent chose the names in it: no user vouches for them
 		from = "word of other work on this repository"
 	}
 	lines := append([]string{fmt.Sprintf("%s Turn %d: %s.", steering.Tag, n.turn, from)}, n.lines...)

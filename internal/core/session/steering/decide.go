@@ -64,7 +64,7 @@ func (s *State) note(episodes []anomaly.Episode, turn TurnContext) (Step, bool) 
 	return Step{}, false
 }
 
-// unheard is what is done about an agent that asks nothing: without a request, it can only be started anew. The thread of the
+// unheard is the measure for an agent that makes no call: without a request, only a restart is possible. The thread of the
 // task stands for all of it.
 func (s *State) unheard(episodes []anomaly.Episode, turn TurnContext, r Rules) (Step, bool) {
 	for i := range episodes {
@@ -87,7 +87,7 @@ func (s *State) unheard(episodes []anomaly.Episode, turn TurnContext, r Rules) (
 // place for words, unless something is done.
 func (s *State) due(turn TurnContext, r Rules) bool {
 	t := s.thread(turn)
-	if turn.Turn < t.Looked { // it is counted anew
+	if turn.Turn < t.Looked { // the count starts again
 		*t = Thread{ID: t.ID, Main: t.Main}
 	}
 	if turn.Turn-t.Looked < int64(max(r.CheckEvery, 1)) {
@@ -144,7 +144,7 @@ func (s *State) act(e *anomaly.Episode, episodes []anomaly.Episode, turn TurnCon
 	return step, true
 }
 
-// grade of a finding: one that has become graver is told of though there is a cooldown.
+// grade of a finding: a graver one gets a message despite a cooldown.
 func grade(f anomaly.Finding) int {
 	switch f.Kind {
 	case anomaly.PaceEscalated:
@@ -157,8 +157,9 @@ func grade(f anomaly.Finding) int {
 }
 
 // rung that is next, or "". Surgery and the turn without tools need no cooldown, and are tried once in an episode; where surgery was tried on the
-// same tool before, it does not help. All others follow the one before when the anomaly goes on after a cooldown. When there is none left,
-// the agent is told again. What alters the request waits for one that has a place for words, but what is above it does not wait for that.
+// same tool before, it does not help. All others follow the one before when the anomaly continues after a cooldown. When there is none
+// left, the agent gets the message again. What alters the request waits for one that has a place for words, but what is above it does not
+// wait for that.
 func (s *State) rung(e *anomaly.Episode, episodes []anomaly.Episode, turn TurnContext, cooled bool, r Rules) Rung {
 	f := e.Finding
 	told := f.Kind == anomaly.PaceEscalated && f.Level == anomaly.Emergency && e.Causes == f.Causes // an emergency is said once
@@ -184,7 +185,7 @@ func (s *State) rung(e *anomaly.Episode, episodes []anomaly.Episode, turn TurnCo
 		return Observe
 	}
 	for _, rung := range rungs(f) {
-		// A turn without tools that the ladder does not reach is for the highest tier alone.
+		// A turn without tools that the ladder does not reach is only for the highest tier.
 		if open(rung) && above(rung, e.Highest()) && !above(rung, r.Ladder) {
 			return rung
 		}
@@ -206,8 +207,8 @@ func halted(f anomaly.Finding, rung Rung, episodes []anomaly.Episode) bool {
 }
 
 // rungs that make sense for a finding, in their order. What holds the whole run is for what the main thread is in. A turn without tools is not for
-// one who repeats what succeeds: it may wait for something, and would end there. Nothing is undone and nobody begins anew because of a stall alone
-// where calls have brought something that no checkpoint has: they would be made twice.
+// one who repeats what succeeds: it may wait for something, and would end there. A mere stall undoes nothing and restarts nobody if calls
+// have brought something that no checkpoint has: the agent would make them twice.
 func rungs(f anomaly.Finding) []Rung {
 	var list []Rung
 	switch f.Kind {

@@ -38,9 +38,9 @@ func (s *State) Ended(f anomaly.Finding, e *anomaly.Episode, turn TurnContext, s
 }
 
 const (
-	// resumed is what an agent is told that goes on.
+	// resumed is the text for an agent that continues.
 	resumed = "For that reason your last turn had no tools, and your run ended with it. The task does not count as done, and you have your tools again. Continue in " +
 		"another way, or say that the work is complete (with task_complete, if you have that tool), or say what blocks it."
-	// unheeded is what people are told of an agent that is given up.
+	// unheeded is the text for users about an agent that is given up.
 	unheeded = "; the agent ended with a turn without tools, and it had been started again before"
 )

@@ -19,7 +19,7 @@ const Tag = "[SUPERVISOR]"
 // maxPlan is how much of a plan is quoted, in characters: every message costs room in the context.
 const maxPlan = 600
 
-// message for an agent: where and since when, what was seen, and one thing to do. Last is the turn of the run in which it was told so before, or 0.
+// message for an agent: where and since when, what was seen, and one thing to do. last is the turn of the run with the same message before, or 0.
 func message(f anomaly.Finding, rung Rung, last int64, turn TurnContext, r Rules) string {
 	text := opening(f, turn)
 	switch {
@@ -52,7 +52,7 @@ func opening(f anomaly.Finding, turn TurnContext) string {
 	return fmt.Sprintf("%s %s%s (%s).", Tag, where, f.Evidence, since)
 }
 
-// toAnother says that what is said on a rung is read by another agent than the one that was told something before, or by people alone.
+// toAnother says that another agent than the one with the earlier message, or only users, read the text of a rung.
 func toAnother(rung Rung) bool { return rung == Restart || rung == Block }
 
 const (
