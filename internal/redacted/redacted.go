@@ -21,9 +21,9 @@ const (
 	maxText = 16 << 10
 	// margin of a text is searched, too, so that a secret is found of which the end is cut off.
 	margin = 4 << 10
-	// documentWork is what the search of all texts of a document may take, as so many files: two seconds. Who made the document pays for it.
+	// documentWork is what the search of all texts of a document may take, as a number of files: two seconds. Who made the document pays for it.
 	documentWork = 4 * secrets.Budget
-	// textWork is what the search of one text of a log may take: about 20 ms. Ordinary messages take none: they have no word of a rule.
+	// textWork is what the search of one text of a log may take: about 20 ms. Ordinary messages take none: they have no keyword of a rule.
 	textWork = secrets.Budget / 20
 	// keyTag marks a field of a document that others refer to. Its value stays as it is: people and programs look for it.
 	keyTag = "key"

@@ -75,7 +75,7 @@ func (t *Tunnel) copy(to, from net.Conn, reader io.Reader, count *atomic.Int64) 
 			}
 			count.Add(int64(n))
 		}
-		// TLS ends with a word of its own, which many clients leave out; what is inside the tunnel has its own end.
+		// TLS ends with a message of its own, which many clients leave out; what is inside the tunnel has its own end.
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			t.closing.Store(true)
 			t.touch()
@@ -87,7 +87,7 @@ func (t *Tunnel) copy(to, from net.Conn, reader io.Reader, count *atomic.Int64) 
 	}
 }
 
-// broken ends both directions. What comes after the other side has ended in order is not worth a word.
+// broken ends both directions. An error after a clean end of the other side is not worth reporting.
 func (t *Tunnel) broken(what string, err error) error {
 	quiet := t.closing.Swap(true)
 	_ = t.Client.Close()

@@ -21,7 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 )
 
-// pods knows the pod of a token, its Feature, and the policy that the Feature is held to now.
+// pods knows the pod of a token, its Feature, and the policy in effect for the Feature now.
 type pods struct {
 	authenticator interface {
 		Authenticate(ctx context.Context, token string) (identity.Caller, error)
@@ -54,7 +54,7 @@ func (p *pods) find(ctx context.Context, token string) (pod, error) {
 	return pod{feature: caller.Feature, attempt: caller.Attempt}, nil
 }
 
-// policy that a Feature is held to now.
+// policy in effect for a Feature now.
 func (p *pods) policy(ctx context.Context, f *v1alpha1.Feature) (policy.Effective, error) {
 	effective, err := identity.Effective(ctx, p.objects, f, p.systemNamespace)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a toHosts) Authorize(ctx context.Context, token string, list coreegress.Fi
 	return caller, err
 }
 
-// toModels authorizes calls of models.
+// toModels authorizes model calls.
 type toModels struct {
 	*pods
 

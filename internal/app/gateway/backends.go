@@ -53,8 +53,7 @@ func dataOnly(o any) (any, error) {
 	return o, nil
 }
 
-// backends follows the configuration of backends and their keys. A configuration that cannot be used is told, and the last good one
-// stays in force.
+// backends follows the configuration of backends and their keys. It reports an unusable configuration, and the last good one stays in force.
 type backends struct {
 	// objects reads from the cache.
 	objects   client.Reader
@@ -128,7 +127,7 @@ func (b *backends) load(ctx context.Context) {
 	if seen == b.seen {
 		return
 	}
-	b.seen = seen // a broken configuration is told once
+	b.seen = seen // a broken configuration is reported once
 	var table *modelserver.Table
 	config, err := modelbackends.Read(text)
 	if err == nil {

@@ -27,7 +27,7 @@ const (
 	mostBudgets = 4096
 )
 
-// allowance is what applies to the calls of a Feature now, and to its records. Unlike terms it is not pinned for a task: a person raises a budget
+// allowance is what applies to the calls of a Feature now, and to its records. Unlike terms it is not pinned for a task: a user raises a budget
 // for an agent that waits.
 type allowance struct {
 	budgets       []ledger.Budget
@@ -70,7 +70,7 @@ func (b *budgets) of(ctx context.Context, p pod, effective func(context.Context)
 	case err != nil && known && was.err == nil:
 		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the gateway cannot use the policies of a Feature", "feature", p.name(), "error", err.Error())
 		a.budgets, a.warnAtPercent, a.rate, a.keep, a.err = was.budgets, was.warnAtPercent, was.rate, was.keep, nil
-		if !errors.Is(err, supervisorpolicy.ErrUnusable) { // they cannot be read at the moment, and nothing is known of what they say now
+		if !errors.Is(err, supervisorpolicy.ErrUnusable) { // they cannot be read at the moment, and their content is unknown
 			a.suspendedBy = was.suspendedBy
 		}
 	case errors.Is(err, supervisorpolicy.ErrUnusable):

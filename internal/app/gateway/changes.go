@@ -167,7 +167,7 @@ func (c *changes) record(ctx context.Context, w http.ResponseWriter, r *http.Req
 		return refuse(http.StatusBadRequest, "the record has the number %d, and numbers begin with 1", given.number)
 	}
 	o := ledger.Owner{FeatureUID: string(p.feature.UID), Namespace: p.feature.Namespace, Feature: p.feature.Name}
-	// While policies cannot be used the records are kept as long as is usual: a record does not wait until a person has fixed them.
+	// While policies cannot be used the records are kept as long as is usual: a record does not wait until a user has fixed them.
 	if allowed, err := c.budgets.of(ctx, p, func(ctx context.Context) (policy.Effective, error) { return c.pods.policy(ctx, p.feature) }); err == nil {
 		o.Keep = allowed.keep
 	}
@@ -186,7 +186,7 @@ func (c *changes) record(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return nil
 }
 
-// readPacked reads a record in gzip, whose JSON has at most so many bytes.
+// readPacked reads a record in gzip, whose JSON has at most the given bytes.
 func readPacked[T any](encoding string, body io.Reader, most int) (given T, err error) {
 	if encoding != "gzip" {
 		return given, fmt.Errorf("it is in Content-Encoding %q and not in gzip", encoding)

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// maxInForce bounds what one gateway says, in bytes: all annotations of an object may have 256 KiB. A model takes some 60.
+	// maxInForce bounds what one gateway says, in bytes: all annotations of an object have at most 256 KiB. A model takes some 60.
 	maxInForce = 48 << 10
 	// maxProblem bounds what is said of a configuration that is refused, in bytes.
 	maxProblem = 1 << 10

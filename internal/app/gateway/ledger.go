@@ -36,7 +36,7 @@ type recorder struct {
 	retention retention
 	log       *slog.Logger
 	dropped   func(ledger.Dropped)
-	// unused is closed when no call is under way any more after the process was asked to end.
+	// unused is closed when no call is in progress any more after the signal to end.
 	unused <-chan struct{}
 
 	open atomic.Pointer[ledger.Ledger]
@@ -142,8 +142,7 @@ func (r *recorder) Taken(ctx context.Context, b coreledger.Budget) (used, reserv
 	return used, reserved, errNotOpen
 }
 
-// Settle implements models.Ledger. While the database is away it waits for it: the answer is there, and the agent would have to
-// ask for it anew.
+// Settle implements models.Ledger. While the database is away it waits for it: the answer is there, and the agent would have to ask for it again.
 func (r *recorder) Settle(ctx context.Context, reservation string, i coreledger.Interaction) error {
 	l := r.open.Load()
 	if l == nil {

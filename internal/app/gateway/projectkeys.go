@@ -22,7 +22,7 @@ const (
 	// keyAge is how long a project's key is remembered: a new one counts after that time, and so does a right that was taken away.
 	keyAge = 30 * time.Second
 	// failureAge is how long it is remembered that a key cannot be had: an agent that tries again and again costs the API server nothing,
-	// and a person who has fixed it does not wait long.
+	// and a user who has fixed it does not wait long.
 	failureAge = 3 * time.Second
 	// mostKeys bounds the keys that are remembered, and the failures.
 	mostKeys = 1024

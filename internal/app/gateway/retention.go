@@ -16,7 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/gateway/ledger"
 )
 
-// expireEvery is how often what is old is removed, in steps of so many records.
+// expireEvery is how often what is old is removed, in steps of this number of records.
 const expireEvery, expireStep = 10 * time.Minute, 1000
 
 // retention keeps the ledger small: of each Feature as its policies say.

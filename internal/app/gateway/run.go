@@ -37,7 +37,7 @@ import (
 )
 
 const (
-	// drainTime lets answers and open tunnels finish when the process is asked to end, and lastTime lets those be recorded that did
+	// drainTime lets answers and open tunnels finish after the signal to end, and lastTime lets those be recorded that did
 	// not; its pod has 30 seconds.
 	drainTime, lastTime = 20 * time.Second, 4 * time.Second
 	// shutdownTimeout is a little longer.

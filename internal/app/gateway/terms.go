@@ -74,7 +74,7 @@ func newPins(l *recorder) (*pins, error) {
 	return &pins{ledger: l, known: known}, nil
 }
 
-// terms of a task; found gives those of a task that calls for the first time. Calls of no task have those of the moment.
+// terms of a task; found returns the terms of a task that calls for the first time. Calls of no task have those of the moment.
 func (p *pins) terms(ctx context.Context, of pinned, found func() (terms, error)) (terms, error) {
 	if of.task == "" {
 		return found()
@@ -96,7 +96,7 @@ func (p *pins) terms(ctx context.Context, of pinned, found func() (terms, error)
 	return t, nil
 }
 
-// keep terms in the ledger, or take those that are there: another replica, or this one before it was started anew, has seen
+// keep terms in the ledger, or take existing ones: another replica, or this one before a restart, has seen
 // a call of the task.
 func (p *pins) keep(ctx context.Context, of pinned, t terms) (terms, error) {
 	text, err := json.Marshal(t)

@@ -206,7 +206,7 @@ func wholeTurn(i coreledger.Interaction) protocol.Turn {
 		return turn
 	}
 	read := func(body []byte) *conversation.Answer {
-		// An answer that is no stream is one JSON object.
+		// An answer that is not a stream is one JSON object.
 		in := conversation.NewReader(d.Answer(), !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")))
 		in.Write(body)
 		return in.Close()

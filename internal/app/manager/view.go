@@ -27,8 +27,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/view"
 )
 
-// serveView serves the aggregated API with intake's certificate, to kube-apiserver alone, and keeps its registration. What
-// it needs beside the manager's role is installed together with the APIService (config/view).
+// serveView serves the aggregated API with intake's certificate, only to kube-apiserver, and keeps its registration. What it needs in
+// addition to the manager's role is installed together with the APIService (config/view).
 func serveView(mgr ctrl.Manager, live client.Client, rotator *pki.Rotator, asker *intake.Server, address, namespace string, turns view.Ledger, log logr.Logger) error {
 	if address == "0" {
 		return nil

@@ -85,7 +85,7 @@ func (r *runner) start(id int64, start protocol.RunnerStart) {
 		if err == nil {
 			process, err = r.processes.Start(proc.Command{Argv: start.Argv, Env: env, Dir: start.Dir, Input: start.Input})
 		}
-		// Whether or not the watchdog is still there: its successor is told of this agent.
+		// Whether or not the watchdog is still there: its successor learns of this agent.
 		r.post(func() {
 			r.starting = false
 			if err == nil {

@@ -38,17 +38,17 @@ type dialogue struct {
 	mu sync.Mutex
 	// takesPart in pauses, as far as the agent said.
 	takesPart bool
-	// id of the pause that is asked for, and where its answer goes; nil for none.
+	// id of the requested pause, and where its answer goes; nil for none.
 	id      string
 	answers chan []string
-	// resume is the line that is due once the agent goes on; "" for none.
+	// resume is the line that is due once the agent continues; "" for none.
 	resume string
-	// understood is told what the agent says of rules that it broke, while the agent has acknowledgments left: one that says more is not passed on.
+	// understood gets the agent's acknowledgments, while the agent has acknowledgments left: one that says more is not passed on.
 	understood      func(protocol.RunnerUnderstood)
 	acknowledgments int
 }
 
-// listen reads what an agent says until it ends. Understood is told what it says of rules that it broke.
+// listen reads what an agent says until it ends. understood gets its acknowledgments.
 func listen(replies io.Reader, understood func(protocol.RunnerUnderstood)) *dialogue {
 	d := &dialogue{understood: understood}
 	go func() {
@@ -134,7 +134,7 @@ func (d *dialogue) close() {
 	d.answers = nil
 }
 
-// due is the line that tells the agent that it may go on, once.
+// due is the line that tells the agent that it may continue, once.
 func (d *dialogue) due() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +173,7 @@ func (a *agent) ask(ctx context.Context, ask *protocol.RunnerAsk) *protocol.Paus
 	return p
 }
 
-// resume tells an agent that was asked to pause that it goes on. A nil agent has ended.
+// resume tells an agent with a requested pause that it continues. A nil agent has ended.
 func (a *agent) resume() {
 	if a == nil {
 		return

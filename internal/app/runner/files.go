@@ -13,8 +13,8 @@ import (
 	"slices"
 )
 
-// lay writes files below a folder, each in the place of what an earlier start has left there. The folder is the agent's: where the agent has put a
-// link to somewhere else on the way, nothing is written, and no pipe of the agent is opened.
+// lay writes files below a folder, each of which replaces what an earlier start has left there. The folder is the agent's: if the agent has
+// put a link to somewhere else on the way, lay writes nothing, and no pipe of the agent is opened.
 func lay(home string, files map[string]string) error {
 	if len(files) == 0 {
 		return nil

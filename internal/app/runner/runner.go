@@ -21,7 +21,7 @@ import (
 // exitBroken is the exit code when the runner itself cannot work (EX_SOFTWARE).
 const exitBroken = 70
 
-// exitTerminated is the exit code when the container was asked to end and no watchdog said how (128 + SIGTERM).
+// exitTerminated is the exit code when the container received a signal to end and no watchdog said how (128 + SIGTERM).
 const exitTerminated = 143
 
 // Options of a runner; every field must be set, see DefaultOptions.
@@ -138,7 +138,7 @@ type runner struct {
 	// failedSweeps counts freezes, thaws and kills in a row that failed.
 	failedSweeps int
 
-	// terminating is the signal by which the container was asked to end.
+	// terminating is the signal with which the container must end.
 	terminating string
 
 	// code is set to end the loop.
@@ -187,7 +187,7 @@ func work(jobs <-chan func(), done <-chan struct{}) {
 	}
 }
 
-// enqueue has a job done after those that wait; false when too many do.
+// enqueue has a job done after the waiting ones; false if there are too many.
 func (r *runner) enqueue(job func()) bool {
 	select {
 	case r.jobs <- job:

@@ -41,7 +41,7 @@ func (r *runner) connected(conn *runnerlink.Conn) {
 	r.everConnected = true
 	r.session, r.endSession = context.WithCancel(context.Background())
 	r.log.Info("Connected to the watchdog", "frozen", r.frozen)
-	r.link = nil // what ended meanwhile is told by the Hello
+	r.link = nil // the Hello says what ended meanwhile
 	r.checkEnd()
 	r.link = conn
 	hello := &protocol.RunnerHello{Version: protocol.Version, Nonce: r.nonce, LastExit: r.lastExit, Frozen: r.frozen}

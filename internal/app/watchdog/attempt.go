@@ -59,7 +59,7 @@ func begin(ctx context.Context, o Options) (*attempt, error) {
 	return a, nil
 }
 
-// reports wait for intake. Those that it will never take are set aside, and people are told so.
+// reports wait for intake. The spool sets aside refused ones, and users learn of it.
 type reports struct {
 	*spool.Spool
 

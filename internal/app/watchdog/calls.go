@@ -15,11 +15,11 @@ import (
 )
 
 // mostTurns is how often one start of an agent may have it journaled that its calls fail, or are answered again: it decides itself how often
-// that is. Beyond it a watchdog that starts anew may take for the agent's fault what is not.
+// that is. Beyond it a restarted watchdog may blame the agent for failures that are not its fault.
 const mostTurns = 64
 
-// calls follow how an agent's calls of models fare. What begins to fail, or is answered again, is journaled before the agent is told, so that a
-// watchdog that starts anew knows it when the agent ends. It is used from many goroutines.
+// calls follow the results of an agent's model calls. It journals that they begin to fail, or succeed again, before the agent learns it, so
+// that a restarted watchdog knows it when the agent ends. It is used from many goroutines.
 type calls struct {
 	journal *trusted.Journal
 	now     func() time.Time
@@ -30,7 +30,7 @@ type calls struct {
 	turns  int
 }
 
-// newCalls go on with what the journal knows of the task at hand.
+// newCalls continue with what the journal knows of the task at hand.
 func newCalls(j *trusted.Journal, now func() time.Time, log *slog.Logger) *calls {
 	c := &calls{journal: j, now: now, log: log}
 	if s := j.State(); s.Working() != "" {

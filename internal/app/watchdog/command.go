@@ -39,7 +39,7 @@ const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --f
   log      show the journal, or the file events of every checkpoint, as lines of JSON
 `
 
-// memoryLimit makes the garbage collector work harder before the process grows: a watchdog stands beside every agent.
+// memoryLimit makes the garbage collector work harder before the process grows: every agent has a watchdog next to it.
 const memoryLimit = 40 << 20
 
 // LimitMemory trades time of the collector for memory, in the whole process.

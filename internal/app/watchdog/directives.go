@@ -25,8 +25,8 @@ type lines struct {
 	busy atomic.Bool
 }
 
-// direct writes directives that are new to the standard input of an agent that takes lines there and has called no model, by which it would be
-// told. Each process is written to once, also where the watchdog begins anew.
+// direct writes directives that are new to the standard input of an agent that takes lines there and has called no model, by which it would
+// get them. It writes to each process once, also after a restart of the watchdog.
 func (x *lines) direct(l *loop) {
 	s := l.services.directives
 	j := l.attempt.journal.State()

@@ -18,7 +18,7 @@ import (
 // the attempt ended by then.
 const handoverWithin = 10 * time.Second
 
-// finish says the last word, waits until it has been heard, and lets the pod end.
+// finish sends the final report, waits for its acknowledgment, and lets the pod end.
 func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event, error) {
 	ctx, cancel := x.untilGone(ctx)
 	defer cancel()
@@ -49,7 +49,7 @@ func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event,
 	return supervise.Finished{Final: &a.Final}, nil
 }
 
-// untilGone is a context that ends a little after the pod is asked to end.
+// untilGone is a context that ends a little after the signal to end.
 func (x *acts) untilGone(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -63,7 +63,7 @@ func (x *acts) untilGone(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, cancel
 }
 
-// leave ends without a last word: the next attempt goes on. What can be reported in time is.
+// leave ends without a final report: the next attempt continues. It sends the reports for which there is time.
 func (x *acts) leave(ctx context.Context) (supervise.Event, error) {
 	short, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
@@ -71,14 +71,14 @@ func (x *acts) leave(ctx context.Context) (supervise.Event, error) {
 		x.log().WarnContext(ctx, "Ending with reports that the next attempt sends", "reports", x.attempt.spool.Pending())
 	}
 	x.services.handover.Drained(short)
-	// Where the runner is out of reach its container is gone, or ends by itself.
+	// If the runner is out of reach, its container is gone, or ends by itself.
 	short, stop := context.WithTimeout(ctx, 5*retryLink)
 	defer stop()
 	x.release(short, codeTerminated)
 	return supervise.Finished{}, nil
 }
 
-// codeTerminated is how a process ends that was asked to by SIGTERM.
+// codeTerminated is the exit code of a process that ends because of SIGTERM.
 const codeTerminated = 128 + 15
 
 // release tells the runner to end its container, and says whether it did. A runner that has not come yet is waited for,

@@ -15,7 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
-// Bounds of warnings before a checkpoint: they shall cost next to nothing and not drown what the agent is told.
+// Bounds of warnings before a checkpoint: they must cost little and not drown other messages for the agent.
 const (
 	// warnEvery is the least time between two looks, warnAfter that between a change and a look.
 	warnEvery, warnAfter = 2 * time.Second, 200 * time.Millisecond
@@ -41,7 +41,7 @@ func (w *warnings) changed(now time.Time) {
 	}
 }
 
-// forewarn warns the agent when a watched write breaks a rule by its path alone, so that it need not wait for a checkpoint
+// forewarn warns the agent when a watched write breaks a rule by its path, so that it need not wait for a checkpoint
 // to learn so. It decides nothing: the checkpoint does.
 func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, error) {
 	now := l.now()
@@ -74,7 +74,7 @@ func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, erro
 	return nil, nil
 }
 
-// worthWarning: an agent works, nothing else is under way, and no checkpoint is about to tell it.
+// worthWarning: an agent works, nothing else is in progress, and no checkpoint is about to tell it.
 func worthWarning(s supervise.State, now time.Time) bool {
 	c, rules := s.Checkpoints, s.Rules
 	soon := c.Last.Add(rules.Interval).Before(now.Add(warnAhead)) || rules.MaxChanges > 0 && c.Changed >= rules.MaxChanges || len(s.Requests) > 0
@@ -85,7 +85,7 @@ func worthWarning(s supervise.State, now time.Time) bool {
 // quietly: Info is for the log.
 func quietly(v protocol.Violation) bool { return v.Severity.Compare(policy.Warning) < 0 }
 
-// known: what was told needs no second telling.
+// known: a delivered warning needs no repetition.
 func (w *warnings) known(v protocol.Violation) bool { return w.of[v.Rule+"\x00"+v.Path] }
 
 func (w *warnings) remember(list []protocol.Violation) {

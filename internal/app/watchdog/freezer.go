@@ -15,7 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
-// freezeLimit is after how long a frozen agent goes on by itself, should the watchdog hang.
+// freezeLimit is after how long a frozen agent continues by itself if the watchdog hangs.
 const freezeLimit = 3 * time.Minute
 
 // freezer holds the agent still for the workspace engine.

@@ -19,7 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
-// leaveWithin bounds the end of a pod that is asked to go: the last checkpoint and its report. The kubelet kills after
+// leaveWithin bounds the end of a pod after the signal to end: the last checkpoint and its report. The kubelet kills after
 // 60 seconds, the runner gives up after 45.
 const leaveWithin = 40 * time.Second
 
@@ -27,12 +27,12 @@ const leaveWithin = 40 * time.Second
 // watchdog busy with counting.
 const quiet = 100 * time.Millisecond
 
-// repeated is how many checkpoints in a row have to fail, or stay unsettled, before that is told: one alone is what a busy
-// workspace does now and then, and the next one makes up for it.
+// repeated is how many checkpoints in a row have to fail, or stay unsettled, before it is reported: a single one is normal in a busy
+// workspace, and the next one makes up for it.
 const repeated = 2
 
 // loop supervises: it asks supervise.Next what to do, has it done, and tells the state machine what came of it. All of its
-// fields belong to the goroutine of run. Acts are carried out beside it, one at a time, and get what they need of the state
+// fields belong to the goroutine of run. Acts run next to it, one at a time, and get what they need of the state
 // as values.
 type loop struct {
 	attempt  *attempt
@@ -61,7 +61,7 @@ type loop struct {
 	// early is an exit that was heard before the start was noted.
 	early *protocol.RunnerExited
 
-	// crashed has why a service beside the loop ends the process.
+	// crashed has why a service next to the loop ends the process.
 	crashed chan error
 
 	timer      <-chan time.Time // of wait
@@ -77,7 +77,7 @@ type result struct {
 	err   error
 }
 
-// newLoop goes on where the journal says; the agent is nil where there is none.
+// newLoop continues where the journal says; the agent is nil where there is none.
 func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loop {
 	a := s.attempt
 	l := &loop{attempt: a, services: s, agent: agent, latest: latest, done: make(chan result, 1), crashed: make(chan error, 1), ending: make(chan struct{})}
@@ -154,7 +154,7 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 	l.attempt.say(ctx, r)
 }
 
-// start has an act carried out beside the loop, so that orders and signals are heard meanwhile.
+// start has an act carried out next to the loop, so that orders and signals are heard meanwhile.
 func (l *loop) start(ctx context.Context, a supervise.Action) {
 	l.state = l.state.Begin(a)
 	l.after(ctx, nil)
@@ -248,8 +248,8 @@ func (l *loop) look() {
 	l.state = l.state.Apply(l.queue.See(l.state, l.latest), l.now())
 }
 
-// after does, in this order, what follows each event, nil for one that the state machine is told nothing of: directives are followed before
-// tools may ask for one, and the state is settled before the agent is told anything.
+// after does, in this order, what follows each event, nil for one that does not concern the state machine: directives are followed before
+// tools may ask for one, and the state is settled before the agent gets any message.
 func (l *loop) after(ctx context.Context, e supervise.Event) {
 	occasion := moves(e)
 	if occasion {
@@ -304,7 +304,7 @@ func (l *loop) checkCaptures() {
 	l.attempt.health.Tell(health.Capture, problem)
 }
 
-// checkWatcher tells when changes are found by scanning alone.
+// checkWatcher reports when only scans find changes.
 func (l *loop) checkWatcher() {
 	engine := l.services.workspace.Engine()
 	if engine == nil || l.state.Seal {

@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
-// measure takes what steering wants done with the whole run. That the agent goes on, a restart and an end are journaled first: what cannot be ends the process, and
-// the next one is told again.
+// measure takes what steering wants done with the whole run. It first journals that the agent continues, a restart or an end: if it cannot,
+// the process ends, and the next one gets the measure again.
 func (l *loop) measure(ctx context.Context) (supervise.Event, error) {
 	a := l.steering.Act()
 	if a == nil || l.state.Measure != nil && l.state.Measure.ID == a.ID {

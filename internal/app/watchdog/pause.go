@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
-// Bounds of the wait for an agent that was asked to pause; the policy's pauseTimeout shortens them.
+// Bounds of the wait for an agent with a requested pause; the policy's pauseTimeout shortens them.
 const (
 	// askWithin is a while in which no agent is in the middle of something that matters.
 	askWithin = 10 * time.Second
@@ -21,7 +21,7 @@ const (
 	askAtTheEnd = 2 * time.Second
 )
 
-// askToPause is how an agent is asked to pause before the checkpoint that comes after one with a number; nil where its
+// askToPause is how the runner asks an agent to pause before the checkpoint that comes after one with a number; nil where its
 // runtime knows of no such thing.
 func askToPause(adapter runtimes.Adapter, last int64, o checkpoint.Occasion) *protocol.RunnerAsk {
 	if adapter == nil {

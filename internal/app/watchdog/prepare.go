@@ -83,7 +83,7 @@ func (p *preparation) prepare(ctx context.Context, orders protocol.Orders) error
 		p.keepRemains,   // what the last attempt left there
 		p.makeRoom,      // on a full volume
 		p.layOut,        // the promoted tree or what was rolled back to, and the agent's own repository
-		p.remember,      // what was laid out, for the watchdog
+		p.remember,      // the prepared files, for the watchdog
 		p.copyRunner,
 	} {
 		if err := step(ctx, orders); err != nil {
@@ -164,8 +164,8 @@ func (p *preparation) keepRemains(ctx context.Context, orders protocol.Orders) e
 	return p.services.checkpoint.KeepRemains(ctx, orders)
 }
 
-// makeRoom clears a full workspace of what no checkpoint holds; the agent's own repository is made anew. An agent could not
-// work on a full volume, nor could the workspace be laid out there.
+// makeRoom clears a full workspace of what no checkpoint holds; the agent's own repository is made again. An agent could not work on a full
+// volume, nor could the workspace be prepared there.
 func (p *preparation) makeRoom(ctx context.Context, _ protocol.Orders) error {
 	if !p.services.workspace.Engine().Assumptions().Full {
 		return nil
@@ -207,7 +207,7 @@ func (p *preparation) layOut(ctx context.Context, orders protocol.Orders) error 
 	return nil
 }
 
-// remember leaves the signatures of what was laid out to the watchdog, so that its first checkpoint reads only what has
+// remember leaves the signatures of the prepared files to the watchdog, so that its first checkpoint reads only what has
 // changed since. Without them it reads everything.
 func (p *preparation) remember(ctx context.Context, _ protocol.Orders) error {
 	if err := p.services.workspace.Engine().Remember(); err != nil {
@@ -239,7 +239,7 @@ func (p *preparation) copyRunner(context.Context, protocol.Orders) error {
 	return nil
 }
 
-// giveUp says the last word of an attempt that was told to end before its agent ran.
+// giveUp sends the final report of an attempt with orders to end before its agent ran.
 func (a *attempt) giveUp(ctx context.Context, orders protocol.Orders) error {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended,
 		Message: "suspended before the agent started"}
@@ -250,7 +250,7 @@ func (a *attempt) giveUp(ctx context.Context, orders protocol.Orders) error {
 	return a.conclude(ctx, orders, f)
 }
 
-// conclude says the last word of an attempt whose agent did not run, and waits until it has been heard.
+// conclude sends the final report of an attempt whose agent did not run, and waits for its acknowledgment.
 func (a *attempt) conclude(ctx context.Context, orders protocol.Orders, f protocol.FinalReport) error {
 	if err := a.claimJournal(orders.Run); err != nil {
 		a.options.Log.WarnContext(ctx, "Reported the end, but cannot journal it", "error", err.Error())

@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
-// restored is where the state machine goes on, according to the journal.
+// restored is where the state machine continues, according to the journal.
 func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	s := supervise.State{Seal: seal, Rules: supervise.RulesOf(j.Orders.Policy), Earlier: j.Final}
 	s.Checkpoints.Last, s.Checkpoints.Unseen = now, !seal
@@ -46,7 +46,7 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 			task.Restart, s.Rules = have.Restart, supervise.RulesOf(have.Policy)
 		case have.Begun:
 			task.Phase, s.Rules = supervise.Running, supervise.RulesOf(have.Policy)
-			if have.Start == 0 { // it has worked, and was to go on
+			if have.Start == 0 { // it has worked, and had to continue
 				task.Continues = have.Continued
 			}
 		}

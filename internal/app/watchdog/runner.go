@@ -135,8 +135,8 @@ func (l *loop) unfinished(ctx context.Context, code int) (bool, error) {
 	return m != nil && !m.Over && (m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart), nil
 }
 
-// rejected fails the task at hand because of what a model has answered. What cannot be journaled ends the process: the agent has
-// been told, and a watchdog that starts anew must not take its task for done.
+// rejected fails the task at hand because of what a model has answered. What cannot be journaled ends the process: the agent has got it,
+// and a restarted watchdog must not count its task as done.
 func (l *loop) rejected(ctx context.Context, r modelproxy.Rejection) (supervise.Event, error) {
 	task, name := l.current()
 	if !task.Begun || task.Done || r.Task != name {
@@ -154,7 +154,7 @@ func endedOf(s supervise.State, task string, code int, failure *protocol.Failure
 	return &journal.TaskEnded{Name: task, ExitCode: code, Stopped: s.Stopped(), Failure: failure}
 }
 
-// note journals what the runner could tell again: failing to is no reason to stop.
+// note journals what the runner could tell again: a failure does not stop the watchdog.
 func (l *loop) note(ctx context.Context, record journal.Record) {
 	if err := l.attempt.journal.Note(record); err != nil {
 		l.attempt.options.Log.WarnContext(ctx, "Cannot journal a message of the runner", "error", err.Error())

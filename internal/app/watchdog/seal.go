@@ -50,8 +50,8 @@ func Seal(ctx context.Context, o Options) error {
 	return newLoop(s, nil, orders).run(ctx)
 }
 
-// openSealed reads what earlier attempts have left, and goes on with the services that a try before has opened. Where no
-// attempt came so far that there is anything to deliver, they have no repository.
+// openSealed reads what earlier attempts have left, and continues with the services that an earlier try has opened. If no attempt has made
+// anything to deliver, they have no repository.
 func openSealed(ctx context.Context, a *attempt, s *services, orders protocol.Orders) (*services, error) {
 	if err := a.takeOver(orders); err != nil {
 		return s, err

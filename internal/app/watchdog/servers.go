@@ -41,8 +41,7 @@ func (a *attempt) terms() session.Terms {
 	return session.NewTerms(task, &rules, j.Orders.Agent.Role, compaction(a.options.Runtimes, j.Orders.Agent.Runtime))
 }
 
-// listenForAgent must come before the runner can connect: a process of the agent that had a port first would be taken for
-// the watchdog.
+// listenForAgent must come before the runner can connect: a process of the agent that had a port first would look like the watchdog.
 func listenForAgent(a *attempt, recorder steer.Recorder, directives *direct.Service) (*servers, error) {
 	s := &servers{stop: func() {}}
 	var err error

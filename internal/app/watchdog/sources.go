@@ -22,7 +22,7 @@ type source struct {
 	name string
 	// channel as things stand: a nil channel is not listened to.
 	channel func(*loop) reflect.Value
-	// handle what came. The event is what the state machine is told of it, nil for nothing; an error ends the process.
+	// handle what came. The event is its news for the state machine, nil for none; an error ends the process.
 	handle func(context.Context, *loop, reflect.Value) (supervise.Event, error)
 }
 
@@ -112,7 +112,7 @@ func (l *loop) wake() <-chan struct{} {
 	return l.services.workspace.Engine().Wake()
 }
 
-// wait takes one thing that happens, or lets the time come that was asked for.
+// wait takes one thing that happens, or waits for the requested time.
 func (l *loop) wait(ctx context.Context, until time.Time) error {
 	l.timer = nil
 	if !until.IsZero() {

@@ -46,8 +46,8 @@ func takesLines(adapter runtimes.Adapter) bool {
 	return adapter != nil && adapter.Launch(runtimes.Task{Command: []string{"true"}}).Input == nil
 }
 
-// speak has what the agent is to be told written to its standard input. What it does not take is in the journal and in
-// the log, and is told again when the anomaly lasts.
+// speak has messages for the agent written to its standard input. A message that it does not take is in the journal and in the log, and
+// comes again if the anomaly lasts.
 func (l *loop) speak() {
 	w, is := l.steering.Line()
 	if !is || !l.state.Agent.Running || w.Step == l.spoken {

@@ -23,19 +23,19 @@ import (
 // maxUntold bounds the violations that are logged because the agent is not told of them: as many as a Checkpoint lists.
 const maxUntold = 8
 
-// teller hands the writer notices for the agent. What was told before belongs to the goroutine of the acts; send
+// teller hands the writer notices for the agent. Its memory of earlier notices belongs to the goroutine of the acts; send
 // may be called from any.
 type teller struct {
 	writer  *writer
 	journal *trusted.Journal
 	log     *slog.Logger
-	// post tells an agent that reads no lines of its work, by its calls of models or tools; nil for one that reads lines.
+	// post tells an agent that reads no lines of its work, by its model or tool calls; nil for one that reads lines.
 	post func(func(*notice.Board) (keep bool))
 	// steering keeps what an agent is to acknowledge.
 	steering *steer.Service
 
-	told  string // violations that the agent was told of last, as a digest
-	noted string // judgement whose untold violations were logged last
+	told  string // violations in the agent's last notice, as a digest
+	noted string // the check whose unreported violations were logged last
 }
 
 // violations lets the agent know what it has broken and how to fix it; once, until something else is wrong. What is not
@@ -84,8 +84,7 @@ func (t *teller) violations(ctx context.Context, feature string, taken checkpoin
 	t.send(taken.Intent.Sequence, n)
 }
 
-// rollback tells of one. What is wrong after it is told again. An agent that is told of its work by its calls is told of what steering wanted by
-// steering itself.
+// rollback reports one. What is wrong after it is reported again. Steering itself informs an agent that gets notices by its calls.
 func (t *teller) rollback(n notice.Rollback, steering bool) {
 	t.told = ""
 	if t.post == nil {
@@ -148,7 +147,7 @@ func (t *teller) sendAll(checkpoint int64, notices []any, answered func(line int
 	t.writer.hand(m)
 }
 
-// noteTold journals that the agent was told something, for people.
+// noteTold journals a message to the agent, for users.
 func noteTold(j *trusted.Journal, log *slog.Logger, told journal.Told) {
 	told.Text = plain.CutBytes(told.Text, notice.Kept)
 	if err := j.Note(journal.Record{Told: &told}); err != nil {
@@ -156,7 +155,7 @@ func noteTold(j *trusted.Journal, log *slog.Logger, told journal.Told) {
 	}
 }
 
-// told hears what the agent was told of its work by its calls of models or tools.
+// told gets the notices about its work that reached the agent by its model or tool calls.
 func (a *attempt) told(text string) {
 	a.options.Log.Info("Told the agent of its work")
 	noteTold(a.journal, a.options.Log, journal.Told{Checkpoint: a.journal.State().Sequence, Delivered: true, Text: text})

@@ -53,7 +53,7 @@ type trouble struct {
 // Error implements error.
 func (t *trouble) Error() string { return t.err.Error() }
 
-// tooLarge says whether the size of the request may be what is wrong: providers have no word for it in common.
+// tooLarge says whether the size of the request may be what is wrong: providers have no common name for it.
 func (t *trouble) tooLarge() bool {
 	return t.status == http.StatusBadRequest || t.status == http.StatusRequestEntityTooLarge
 }

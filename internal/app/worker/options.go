@@ -33,11 +33,11 @@ const (
 )
 
 const (
-	// maxTask bounds what the worker is told to do, in bytes: a prompt and instructions have some 128 KiB each.
+	// maxTask bounds the worker's task in bytes: a prompt and instructions have some 128 KiB each.
 	maxTask = 1 << 20
 	// callTime bounds one request to a model, with its answer. The gateway gives up on a backend that says nothing long before.
 	callTime = 30 * time.Minute
-	// toolTime bounds one call of a tool; the watchdog answers within five minutes.
+	// toolTime bounds one tool call; the watchdog answers within five minutes.
 	toolTime = 6 * time.Minute
 )
 

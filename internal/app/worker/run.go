@@ -58,7 +58,7 @@ func (w *work) begin(ctx context.Context) error {
 	return nil
 }
 
-// circumstances are what feature_get_context says beside the task itself, which the model has been told.
+// circumstances are what feature_get_context says in addition to the task itself, which the model has got.
 func circumstances(text string) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &all) != nil {
@@ -66,7 +66,7 @@ func circumstances(text string) string {
 	}
 	delete(all, "prompt")
 	delete(all, "instructions")
-	delete(all, "directives") // the model is told of them in its conversation
+	delete(all, "directives") // the model gets them in its conversation
 	rest, err := json.Marshal(all)
 	if err != nil {
 		return text
@@ -130,7 +130,7 @@ func (w *work) ask(ctx context.Context) (answer worker.Answer, sent int, err err
 	return answer, len(body), err
 }
 
-// fit gives the body of a request that has room. Where it has not, a third is dropped at once, because what the provider has
+// fit gives the body of a request that has room. If it has not, a third is dropped at once, because what the provider has
 // kept of the conversation is of no use after it.
 func (w *work) fit(ctx context.Context, room int) ([]byte, error) {
 	w.request.Messages = w.loop.History.Messages()

@@ -24,7 +24,7 @@ const (
 	maxAway = 15
 	// firstAway is the pause between two such calls; it doubles up to lastAway.
 	firstAway, lastAway = 250 * time.Millisecond, 15 * time.Second
-	// longestWait for an answer of a person in one call of ask_user, in seconds; it is the most that the server takes.
+	// longestWait for an answer of a user in one call of ask_user, in seconds; it is the most that the server takes.
 	longestWait = 50
 )
 
@@ -125,7 +125,7 @@ func (t *toolbox) call(ctx context.Context, name string, arguments json.RawMessa
 	return text, failed, err
 }
 
-// answered is an error that the server has answered with; nil for any other, such as those of a session that has ended.
+// answered is an error that the server has answered with; nil for any other, such as an error of an ended session.
 func answered(err error) *jsonrpc.Error {
 	var said *jsonrpc.Error
 	if errors.As(err, &said) && said.Code >= jsonrpc.CodeParseError && said.Code <= jsonrpc.CodeInvalidRequest {
@@ -134,7 +134,7 @@ func answered(err error) *jsonrpc.Error {
 	return nil
 }
 
-// asked calls ask_user until a person has answered: waiting costs no turn of the model.
+// asked calls ask_user until a user has answered: waiting costs no turn of the model.
 func (t *toolbox) asked(ctx context.Context, arguments json.RawMessage) (text string, failed bool, err error) {
 	for {
 		if text, failed, err = t.call(ctx, worker.ToolQuestion, arguments); err != nil || failed || !pending(text) {

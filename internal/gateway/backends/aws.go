@@ -56,7 +56,7 @@ func (a *aws) grant(ctx context.Context, r *http.Request, body []byte, key strin
 	return nil
 }
 
-// credentials in a key, or those of the pod.
+// credentials in a key, or the pod's.
 func (a *aws) credentials(ctx context.Context, key string) (awssdk.Credentials, error) {
 	if key == "" {
 		chain, err := a.podChain(ctx)

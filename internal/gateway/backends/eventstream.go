@@ -137,7 +137,7 @@ func event(frame eventstream.Message) ([]byte, error) {
 	if strings.ContainsFunc(inner.Type, func(c rune) bool { return (c < 'a' || c > 'z') && c != '_' }) {
 		return nil, errors.New("an event of the backend's stream has a type that is not one word")
 	}
-	// JSON has ends of lines between its values alone, where they mean nothing.
+	// JSON has ends of lines only between its values, where they mean nothing.
 	for i, c := range chunk.Bytes {
 		if c == '\n' || c == '\r' {
 			chunk.Bytes[i] = ' '

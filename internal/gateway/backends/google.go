@@ -38,7 +38,7 @@ type google struct {
 func newGoogle(r *route) *google {
 	sources, err := lru.New[[sha256.Size]byte, oauth2.TokenSource](maxSources)
 	if err != nil {
-		panic(err) // it is told of a size that is no size
+		panic(err) // only an invalid size causes it
 	}
 	return &google{client: r.tokens(), sources: sources}
 }
@@ -67,7 +67,7 @@ func (g *google) source(key string) (oauth2.TokenSource, error) {
 	if source, known := g.sources.Get(digest); known {
 		return source, nil
 	}
-	// A token outlives the call that it was asked for in.
+	// A token outlives the call that requested it.
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, g.client)
 	source, err := g.newSource(ctx, key)
 	if err == nil {

@@ -50,8 +50,8 @@ func newRoute(b models.Backend, entries map[string]string, o Options) (*route, e
 	return r, nil
 }
 
-// transport keeps enough connections for a provider that is asked all the time. It follows no proxy of the environment, and
-// asks for answers as they are: what is compressed could not be looked at.
+// transport keeps enough connections for a provider with constant calls. It ignores proxies of the environment, and asks for uncompressed
+// answers, because the gateway reads them.
 func (r *route) transport() *http.Transport {
 	dialer := net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}
 	t := &http.Transport{

@@ -66,10 +66,10 @@ func (r *Rates) Known() int {
 	return len(r.callers)
 }
 
-// every minute so many, as a rate by the second.
+// every is a number for each minute, as a rate by the second.
 func every(perMinute int) rate.Limit { return rate.Limit(float64(perMinute) / time.Minute.Seconds()) }
 
-// sweep forgets, once a minute, who may make the calls of a whole minute again.
+// sweep forgets, once a minute, Features whose allowance of a minute is full again.
 func (r *Rates) sweep(now time.Time) {
 	if now.Sub(r.swept) < time.Minute {
 		return

@@ -28,8 +28,8 @@ type Shares struct {
 	used    int64
 	held    map[string]int64
 	waiting []*waiting
-	// turns count what was taken; last is when a Feature that holds something, or waits for it, has taken something before. Of who comes anew it is
-	// when it came: as first of all, Features that come one call at a time would keep one waiting for good that has calls at once.
+	// turns count what was taken; last is when a Feature that holds something, or waits for it, has taken something before. For a new Feature
+	// it is when it came: as first of all, Features that come one call at a time would keep one waiting for good that has calls at once.
 	turns int64
 	last  map[string]int64
 }
@@ -121,7 +121,7 @@ func (s *Shares) Give(feature string, amount int64) {
 	}
 }
 
-// forget a Feature that holds nothing and waits for nothing.
+// forget an idle Feature.
 func (s *Shares) forget(feature string) {
 	if s.held[feature] == 0 && !slices.ContainsFunc(s.waiting, func(w *waiting) bool { return w.feature == feature }) {
 		delete(s.last, feature)

@@ -31,8 +31,7 @@ type opening struct {
 	sent, received int64
 }
 
-// run returns when the connection is known to be for the target; an error says why it is not. A refusal is told to the client by
-// an alert.
+// run returns when the connection is known to be for the target; an error says why it is not. A TLS alert tells the client about a refusal.
 func (o *opening) run() error {
 	if err := o.wait(); err != nil {
 		return err

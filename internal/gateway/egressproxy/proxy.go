@@ -156,7 +156,7 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 		if cut := p.slots[egress.FieldAgent].Drain(last); cut != nil {
 			p.options.Logger.Info("Cutting off connections of agents", "message", cut.Error())
 		}
-		_ = server.Close() // connections that are no tunnels yet end, too
+		_ = server.Close() // connections without a tunnel so far end, too
 		stopped <- err
 	}()
 	if err := server.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
@@ -272,8 +272,8 @@ func (p *Proxy) refuse(w http.ResponseWriter, record Outcome, code int, err erro
 	header.Set(protocol.ReasonHeader, record.Reason)
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
-	// A refused CONNECT may be followed by anything: the connection is closed without reading any of it. Where no
-	// deadline can be set, the server's own end it.
+	// A refused CONNECT may be followed by anything: the connection is closed without reading any of it. If it cannot set a deadline, the
+	// server's own ends it.
 	header.Set("Connection", "close")
 	_ = http.NewResponseController(w).SetReadDeadline(p.options.Now())
 	switch code {

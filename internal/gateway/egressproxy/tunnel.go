@@ -18,7 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/tunnel"
 )
 
-// connect resolves the target once, judges the addresses and dials one of them: what was judged is what is dialled, so
+// connect resolves the target once, checks the addresses and dials one of them: it dials the checked address, so
 // that a name server that changes its answer gains nothing.
 func (p *Proxy) connect(ctx context.Context, target egress.Target, grant egress.Grant, field egress.Field) (net.Conn, string, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Limits.Dial)

@@ -31,7 +31,7 @@ const (
 	maxWord = 512
 	// maxViolations, maxKind and maxMessage bound what is stored of violations: 500 turns with them are a list of 20 MB.
 	maxViolations, maxKind, maxMessage = 32, 64, 1024
-	// searches is the work of searching an answer: as much as for so many files.
+	// searches is the work of searching an answer: as much as for this number of files.
 	searches = 4
 	// resultWork is the work of searching a text of a result: all texts of a turn take no more than an answer.
 	resultWork = searches * secrets.Budget / core.MaxResults
@@ -39,7 +39,7 @@ const (
 	maxResults = 6 * (core.MaxResultTexts + 3*maxWord*core.MaxResults)
 	// maxShort bounds texts that are compressed by S2, in bytes. A byte that no text of gzip begins with stands before them.
 	maxShort, short = 4 << 10, 'S'
-	// withheld is stored in the place of a text of which nobody can tell whether it has secrets.
+	// withheld replaces a text that may have secrets.
 	withheld = "[withheld: the search for secrets would take too long]"
 )
 
@@ -236,8 +236,8 @@ func (b *bodies) search(ctx context.Context, work int64, text []byte) ([]byte, e
 	return clean, err
 }
 
-// compress a text; nothing stays nothing. For a short text gzip needs ten times as long for its tables as S2 needs for everything, and saves a quarter of the
-// text. The row has as many bytes again for the rest.
+// compress a text; an empty one stays empty. For a short text gzip needs ten times as long for its tables as S2 needs for everything, and
+// saves a quarter of the text. The row has as many bytes again for the rest.
 func (b *bodies) compress(text []byte) []byte {
 	if len(text) == 0 {
 		return []byte{}

@@ -30,7 +30,7 @@ const (
 	dialTime = 5 * time.Second
 	// busyTime is how long SQLite waits for another process that writes: a backup, or a shell.
 	busyTime = 10 * time.Second
-	// lockSuffix of the file beside the database that is locked: SQLite has locks of its own on the database.
+	// lockSuffix of the lock file next to the database: SQLite has locks of its own on the database.
 	lockSuffix = "-lock"
 	// idleTime is how long a server waits for the next statement of a transaction. A replica that is lost, or that hangs, would keep
 	// its locks for as long as TCP believes in it; the next statement of one that works comes within milliseconds.
@@ -62,7 +62,7 @@ type engine interface {
 // handles of an open database. Writer and reader are the same for PostgreSQL.
 type handles struct {
 	writer, reader *sql.DB
-	// lock keeps other processes away, where one alone may have the database; else nil.
+	// lock keeps other processes away, if only one may have the database; nil otherwise.
 	lock *os.File
 	// dir that the database is in; empty where it is on a server.
 	dir string
@@ -107,13 +107,13 @@ func engineOf(text string) (engine, error) {
 	return nil, errors.New("the ledger's URL must begin with sqlite:// or postgres://")
 }
 
-// sqliteEngine is a file of this process alone: what calls have reserved is in its memory.
+// sqliteEngine is a file that only this process uses: what calls have reserved is in its memory.
 type sqliteEngine struct{ path string }
 
 func (e *sqliteEngine) describe() string { return "SQLite, " + e.path }
 
 func (e *sqliteEngine) open() (h handles, err error) {
-	// SQLite would make it with what the umask leaves; the files beside it get the mode of this one.
+	// SQLite would make it with what the umask leaves; the files next to it get the mode of this one.
 	file, err := os.OpenFile(e.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return h, err

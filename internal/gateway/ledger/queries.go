@@ -168,7 +168,7 @@ SELECT sequence FROM steering WHERE feature_uid = $1 AND at < $2 ORDER BY at LIM
 
 	expireReservations = `DELETE FROM reservations WHERE id IN (SELECT id FROM reservations WHERE until <= $1 ORDER BY until LIMIT $2)`
 
-	// expirePins keeps those of tasks that still have a turn.
+	// expirePins keeps the pins of tasks that still have a turn.
 	expirePins = `DELETE FROM pins WHERE at < $1 AND (feature_uid, attempt, task) IN (
 SELECT p.feature_uid, p.attempt, p.task FROM pins p WHERE p.at < $1 AND NOT EXISTS (
 SELECT 1 FROM interactions i WHERE i.feature_uid = p.feature_uid AND i.attempt = p.attempt AND i.task = p.task) ORDER BY p.at LIMIT $2)`

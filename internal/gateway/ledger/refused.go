@@ -166,7 +166,7 @@ func (s *settlement) fold(ctx context.Context, tx *transaction, sequence int64) 
 	return false, row.note(ctx, tx)
 }
 
-// note writes what a row has beside it.
+// note writes the additional content of a row.
 func (s *settlement) note(ctx context.Context, tx *transaction) error {
 	u := s.entry.Tokens.Uses
 	_, err := tx.ExecContext(ctx, upsertNote, s.entry.ID, s.count, s.entry.Detail, u.Fetches, u.Executions, u.FileSearches, u.Images, u.Connectors)

@@ -23,13 +23,13 @@ const (
 // reservations are what calls that have not ended may still cost. They are where all who decide about a budget see them: in the
 // database that replicas share, or in the memory of the only process that has the database.
 type reservations interface {
-	// reserve a call in the place of what its ID has reserved before, or give a *core.OverBudgetError.
+	// reserve a call, which replaces an earlier reservation of its ID, or return a *core.OverBudgetError.
 	reserve(ctx context.Context, c claim) error
 	// reserved for calls in a budget's scope that have not ended, and what is used of it.
 	taken(ctx context.Context, b core.Budget) (used, reserved core.Amount, err error)
 	// settle gives back what is reserved for a call, in the transaction that records it.
 	settle(ctx context.Context, tx *transaction, id string) error
-	// settled is told of what such a transaction has recorded, when it was committed, and what is used since then.
+	// settled gets what such a transaction has recorded, its commit time, and the use since then.
 	settled(batch []*settlement, used map[account]core.Amount)
 	// end what is under way. Nothing is reserved afterwards.
 	end()
@@ -69,7 +69,7 @@ func (l *Ledger) Taken(ctx context.Context, b core.Budget) (used, reserved core.
 	return used, reserved, l.explain(ctx, "read what is used of a budget", err)
 }
 
-// judge says which budget a call goes over; err, where that is not known. What a person has to do comes before what passes.
+// judge says which budget a call exceeds; err, if that is unknown. A limit that a user must raise comes before one that passes.
 func (c claim) judge(taken func(core.Budget) (used, reserved core.Amount, err error)) (over, err error) {
 	var wait error
 	for _, b := range c.budgets {

@@ -13,7 +13,7 @@ import (
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 )
 
-// memoryReservations are those of a database that one process has: the calls that they are for end with it. They cost no write,
+// memoryReservations are the reservations of a database that one process has: the calls that they are for end with it. They cost no write,
 // so that no call waits for the record of another one.
 type memoryReservations struct {
 	now  func() time.Time

@@ -98,7 +98,7 @@ func (t *tableReservations) bookAll() {
 	}
 }
 
-// book a batch. That one of them goes over a budget is no error of the others.
+// book a batch. One of them that exceeds a budget does not fail the others.
 func (t *tableReservations) book(batch []*booking) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// lookTime is how long the room that was found is taken to be there, while little is recorded.
+	// lookTime is how long the measured room counts as available, while little is recorded.
 	lookTime = time.Second
 	// dropSteps is how many transactions a batch of calls waits for, so that it does not wait long.
 	dropSteps = 8
@@ -25,7 +25,7 @@ const (
 	roomTime = 5 * time.Second
 	// tellTime is the pause between two lines of the log about what was dropped.
 	tellTime = time.Minute
-	// dropped is stored in the place of answers that made room.
+	// dropped replaces answers that made room.
 	dropped = "[dropped: the ledger was nearly full, and no other Feature had more of it]"
 )
 
@@ -86,7 +86,7 @@ func (f *fullness) room(ctx context.Context) (core.Room, error) {
 	return room.Tighter(core.Room{Free: f.size - min(stored, f.size), Size: f.size}), nil
 }
 
-// makeRoom for a batch of calls. Where the ledger is nearly full, the Feature with the most loses the oldest of it, so that no Feature that
+// makeRoom for a batch of calls. If the ledger is nearly full, the Feature with the most loses the oldest of it, so that no Feature that
 // has no more than an equal share of the whole loses anything. A failure is logged: the calls may be recorded all the same.
 func (f *fullness) makeRoom(batch []*settlement) {
 	log, now := f.ledger.log, f.ledger.now()

@@ -41,7 +41,7 @@ type settlement struct {
 	// count of calls that it stands for, where folds says that its row is one for many.
 	count int64
 	folds bool
-	// refused before a backend was asked: it is no call that counts in a total.
+	// refused before it reached a backend: it counts in no total.
 	refused bool
 	done    chan error
 }
@@ -80,8 +80,8 @@ func (l *Ledger) Settle(ctx context.Context, reservationID string, i core.Intera
 	return l.explain(ctx, what, err)
 }
 
-// settleAll records calls until the ledger is closed. A call that comes alone does not wait for others; those that come while
-// one is being recorded are recorded together.
+// settleAll records calls until the ledger is closed. A single call does not wait for others; calls that come while one is being recorded
+// are recorded together.
 func (l *Ledger) settleAll() {
 	defer close(l.stopped)
 	for {
@@ -211,11 +211,11 @@ type feature struct {
 	last int64
 }
 
-// mostFeatures bounds those that are remembered: many more than are at work. Then all are read again.
+// mostFeatures bounds the remembered Features: many more than are at work. Above it, all are read again.
 const mostFeatures = 4096
 
-// lockFeatures of calls, and find out which number the newest row of each has. Of those that are known from the transaction before, neither is
-// asked: nobody else writes.
+// lockFeatures of calls, and find out which number the newest row of each has. Features known from the transaction before need neither:
+// nobody else writes.
 func (t *transaction) lockFeatures(ctx context.Context, batch []*settlement) error {
 	owners := map[string]Owner{}
 	for _, s := range batch {
@@ -251,7 +251,7 @@ type charges struct {
 // stored is how much of the ledger the row of a call takes, in bytes.
 func (s *settlement) stored() int64 { return core.RowBytes + int64(s.size()) }
 
-// charge adds a call to the totals that it counts in: those of the period in which it ended.
+// charge adds a call to the totals of the period in which it ended.
 func (s *settlement) charge(used map[account]charges, rows int64) {
 	calls := s.count
 	if s.refused {
@@ -312,7 +312,7 @@ func (s *settlement) store(ctx context.Context, tx *transaction, sequence int64)
 	return fresh, err
 }
 
-// noted says that the call has something beside its row.
+// noted says that the call has additional content.
 func (s *settlement) noted() bool {
 	used := s.entry.Tokens.Uses
 	used.Searches = 0 // which the row has

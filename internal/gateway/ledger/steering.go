@@ -17,7 +17,7 @@ import (
 const (
 	// clocks of a pod and of the gateway differ by less.
 	clocks = time.Minute
-	// callWithin is how long after a step its call is looked for. One that was held for longer is found by its digest.
+	// callWithin is how long after a step its call is looked for. A call with a longer hold is found by its digest.
 	callWithin = time.Hour
 )
 

@@ -14,7 +14,7 @@ type transaction struct {
 
 	engine   engine
 	prepared map[string]*sql.Stmt
-	// bound are those that the transaction has used.
+	// bound are the ones that the transaction has used.
 	bound map[string]*sql.Stmt
 	// features that are known, by UID: to who has the database to itself, from the transaction before.
 	features map[string]feature

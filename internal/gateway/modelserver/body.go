@@ -86,7 +86,7 @@ func tooLarge() *failure {
 	return fail(http.StatusRequestEntityTooLarge, reasonTooLarge, nil, "the request has more than %d bytes", dialect.MaxBody)
 }
 
-// appendAll reads to the end, into memory that is held for what has arrived.
+// appendAll reads to the end, into memory that grows with what has arrived.
 func (h *holding) appendAll(ctx context.Context, r io.Reader, most int, known bool) (b []byte, f *failure, err error) {
 	for {
 		if b, f = h.grown(ctx, b, most, known); f != nil {

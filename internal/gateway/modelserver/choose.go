@@ -13,7 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// notAvailable may pass: a person fixes it, and an agent that tries again need not fail meanwhile.
+// notAvailable may pass: a user fixes it, and an agent that tries again need not fail meanwhile.
 func notAvailable(err error) *failure {
 	f := fail(http.StatusServiceUnavailable, reasonNoModel, nil, "%v", err)
 	if refusal, is := errors.AsType[*models.Refusal](err); is {
@@ -45,7 +45,7 @@ func (c *call) next() {
 	c.price = c.table.prices[priced{b.Name, c.route.Model.Name}]
 }
 
-// spliceRoom is what the gateway puts into a request beside templates and objections, in bytes.
+// spliceRoom is what the gateway puts into a request in addition to templates and objections, in bytes.
 const spliceRoom = 4 << 10
 
 // aim at the backend, and take memory for the request as it gets it.

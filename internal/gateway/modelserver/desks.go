@@ -12,18 +12,18 @@ import (
 )
 
 // heavy is the size of a body, in bytes, from which on it is worked on at a desk: less takes a processor for less than 10 ms, after which the runtime
-// preempts it, and 32 MiB for 70. Where more wait, they hold their memory for longer, and the process comes over its limit.
+// preempts it, and 32 MiB for 70. If more wait, they hold their memory for longer, and the process comes over its limit.
 const heavy = 4 << 20
 
-// newDesks has half of the processors for work on large bodies, and Features take turns. The other half is for all that is small: a call of a model wakes a
-// dozen goroutines, one after the other, and each of them would wait until a goroutine that computes is preempted (after 10 ms), also with those that poll
-// the network.
+// newDesks has half of the processors for work on large bodies, and Features take turns. The other half is for everything small: a model call wakes a
+// dozen goroutines, one after the other, and each of them would wait until a goroutine that computes is preempted (after 10 ms), including
+// the ones that poll the network.
 func newDesks() *callers.Shares {
 	desks := int64(max(1, runtime.GOMAXPROCS(0)/2))
 	return callers.NewShares(desks, desks)
 }
 
-// work on a body of so many bytes, at a desk if that is heavy. It waits for nothing else meanwhile. The failure is that nobody waits for it any more.
+// work on a body of the given size, at a desk if that is heavy. It waits for nothing else meanwhile. The failure is that nobody waits for it any more.
 func (c *call) work(ctx context.Context, size int, do func()) *failure {
 	if size >= heavy {
 		desks, feature := c.server.desks, c.caller.Feature

@@ -24,17 +24,17 @@ type doors struct {
 	mu       sync.Mutex
 	slots    map[string]*slots
 	breakers map[account]*models.Breaker
-	// reached says how backends fare that are asked with the platform's key, by their names.
+	// reached has the state of the connections to backends with the platform's key, by name.
 	reached map[string]models.Reach
 }
 
-// slots of a backend that takes so many calls at once.
+// slots of a backend with a limit of calls at once.
 type slots struct {
 	limit int
 	*callers.Shares
 }
 
-// account that a backend is asked with: a project whose own key is refused or limited says nothing about the platform's.
+// account of calls to a backend: a project whose own key is refused or limited says nothing about the platform's.
 type account struct {
 	backend, project string
 	key              policy.SecretKey
@@ -110,7 +110,7 @@ func (p *passage) begin(b models.Backend, feature string) *failure {
 	return nil
 }
 
-// tell what came of the call, once: when an answer begins, because it may take as long as a person's break.
+// tell what came of the call, once: when an answer begins, because it may take as long as a user's break.
 func (p *passage) tell(o models.Outcome) {
 	if p.told {
 		return
@@ -135,7 +135,7 @@ func (p *passage) tell(o models.Outcome) {
 	}
 }
 
-// fared notes how a backend does that was asked with the platform's key: whether it has answered, and whether calls are kept away from it.
+// fared records the state of a backend after a call with the platform's key: whether it has answered, and whether calls are kept away from it.
 func (d *doors) fared(backend string, answered, avoided, changed bool) {
 	r, now := d.reached[backend], d.now()
 	r.Backend = backend
@@ -154,7 +154,7 @@ func (d *doors) fared(backend string, answered, avoided, changed bool) {
 	}
 }
 
-// reach says how some backends fare, without those that were not asked.
+// reach has the state of some backends, without the ones that got no call.
 func (d *doors) reach(backends []models.Backend) (all []models.Reach) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +175,7 @@ func (p *passage) leave() {
 	}
 }
 
-// ofOne is how many calls a backend that takes so many gets from one Feature: a quarter is for others, so that long answers of one
+// ofOne is how many calls a backend with the given limit gets from one Feature: a quarter is for others, so that long answers of one
 // Feature keep nobody away.
 func ofOne(concurrency int) int64 {
 	if concurrency == 1 {

@@ -61,7 +61,7 @@ func unencoded(answer *http.Response, take func(n int64) *failure) (*failure, er
 	return nil, nil
 }
 
-// windowOf the first frame of zstd, in bytes, which those that follow must not exceed.
+// windowOf the first frame of zstd, in bytes, which later frames must not exceed.
 func windowOf(r *bufio.Reader) uint64 {
 	head, _ := r.Peek(zstd.HeaderMaxSize) // less, where there is no more
 	var h zstd.Header
@@ -75,7 +75,7 @@ func windowOf(r *bufio.Reader) uint64 {
 	return min(max(window, zstd.MinWindowSize), maxWindow)
 }
 
-// decompressed reads what has an encoding, zstd with a window of so many bytes.
+// decompressed reads what has an encoding, zstd with a window of the given bytes.
 func decompressed(encoding string, r io.Reader, window uint64) (io.ReadCloser, error) {
 	switch encoding {
 	case "gzip", "x-gzip":

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// tries is how often a backend is asked before its error is the agent's.
+	// tries is how often a backend gets a request before the agent gets its error.
 	tries = 3
 	// longestPause is the longest that a provider may ask for and that is waited for here; a longer one is the agent's to wait for.
 	longestPause = 10 * time.Second
@@ -103,14 +103,14 @@ func (c *call) ask(ctx context.Context) (*http.Response, error) {
 // taken says that a try was sent to its end: the provider may have it.
 type taken struct{ atomic.Bool }
 
-// wrote is told by the connection, in a goroutine of its own.
+// wrote runs in a goroutine of the connection.
 func (t *taken) wrote(sent httptrace.WroteRequestInfo) {
 	if sent.Err == nil {
 		t.Store(true)
 	}
 }
 
-// query are the parameters that the dialect knows, written down anew: whatever else the text could mean is left behind.
+// query are the parameters that the dialect knows, written again: whatever else the text could mean is left behind.
 func (c *call) query() url.Values {
 	known := url.Values{}
 	for name, values := range c.r.URL.Query() {

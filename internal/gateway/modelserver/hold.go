@@ -17,12 +17,12 @@ import (
 // maxHeld of an answer, in bytes: a stream has some thirty times the bytes of its words, and a model may think for long.
 const maxHeld = 32 << 20
 
-// retextMemory is what it takes to replace the text of an answer, in bytes: a copy that ends in order, the answer with another text in a buffer that
+// retextMemory is what it takes to replace the text of an answer, in bytes: a copy that ends cleanly, the answer with another text in a buffer that
 // grows, and what is read of both. What holds the first answer is there already.
 func retextMemory(raw, text int) int64 { return int64(4*raw + 4*text) }
 
-// mayBeFinal says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
-// offer no tools, and their answers are no final ones. Neither is that of a turn in which the supervisor lets none be called.
+// mayBeFinal says whether rules may apply to the answer. If a runtime makes calls of its own, such as for titles, they offer no tools, and
+// their answers are not final. Nor is the answer of a turn in which the supervisor forbids tool calls.
 func (c *call) mayBeFinal() bool {
 	return c.endpoint.Kind == dialect.Generate && !c.endpoint.Side && c.caller.Answers.Any() && (c.request.Tools && !c.request.Bare() || !c.caller.SideCalls)
 }
@@ -48,7 +48,7 @@ func (r *relay) hold(part []byte, over bool) (more bool, f *failure) {
 	return true, nil
 }
 
-// release what was held of an answer that rules are not for. The rest of it passes as it comes.
+// release the held part of an answer without rules. The rest of it passes as it comes.
 func (r *relay) release(over bool) (more bool, f *failure) {
 	c := r.call
 	r.checks = false
@@ -66,7 +66,7 @@ func (r *relay) release(over bool) (more bool, f *failure) {
 	return c.send(c.turn.raw), nil
 }
 
-// judge an answer that is all there, and give it to the agent as far as it is accepted.
+// judge checks a complete answer, and passes the accepted part to the agent.
 func (r *relay) judge() *failure {
 	c, t := r.call, r.call.turn
 	a := t.read()
@@ -111,7 +111,7 @@ func (r *relay) judge() *failure {
 	return nil
 }
 
-// passes says that an answer is none that ends a turn: it calls a tool, is an error of the provider, or has not a word and was not ended by the model.
+// passes says that an answer does not end a turn: it calls a tool, is an error of the provider, or is empty and the model did not end it.
 func passes(rules answers.Rules, a *conversation.Answer) bool {
 	said := strings.TrimSpace(string(a.Text)) != "" || a.Cut
 	return a.Acts || !said && (a.Failure != "" || a.Ended && (len(rules.Checks) == 0 || a.Stop != conversation.StopEnd))
@@ -125,7 +125,7 @@ func (t *turn) audit(a *conversation.Answer) {
 	}
 }
 
-// judged is what came of checking the answer.
+// judged is the result of checking the answer.
 func (t *turn) judged(v answers.Verdict) {
 	for _, x := range v.Violations {
 		t.entry.Violations = append(t.entry.Violations, ledger.Violation{Type: string(x.Type), Severity: string(x.Severity), Message: x.Message})
@@ -142,7 +142,7 @@ func (t *turn) judged(v answers.Verdict) {
 	}
 }
 
-// reject an answer: the backend is asked again, or the agent is told.
+// reject an answer: repeat the request, or send an error to the agent.
 func (c *call) reject(v answers.Verdict, text string) *failure {
 	c.rejected++
 	c.record.Rejected, c.record.Reason = c.rejected, reasonRejected

@@ -15,7 +15,7 @@ import (
 // keyTime bounds the reading of a project's key: an agent waits for it.
 const keyTime = 5 * time.Second
 
-// unlock finds the key that the backend is asked with: the gateway's, or the one that the project has brought.
+// unlock finds the key for the backend: the gateway's, or the project's own.
 func (c *call) unlock() *failure {
 	b := c.route.Backend
 	if of := c.route.Key; of != (policy.SecretKey{}) {
@@ -37,7 +37,7 @@ func (c *call) unlock() *failure {
 	return nil
 }
 
-// whose key a backend was asked with.
+// whose key the call to a backend had.
 func whose(k policy.SecretKey) string {
 	if k == (policy.SecretKey{}) {
 		return "the gateway's key"

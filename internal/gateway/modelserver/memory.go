@@ -13,15 +13,15 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/gateway/callers"
 )
 
-// callMemory is what a call takes beside its bodies, in bytes: buffers of two connections of 64 KiB each, of TLS and of the copy.
+// callMemory is what a call takes in addition to its bodies, in bytes: buffers of two connections of 64 KiB each, of TLS and of the copy.
 const callMemory = 256 << 10
 
-// holding is memory that is held for a call, of the share of its Feature. All buffers of all calls are in one account.
+// holding is the memory of a call, out of the share of its Feature. All buffers of all calls are in one account.
 type holding struct {
 	server  *Server
 	feature string
 	amount  int64
-	// ahead is what was taken for a request as the backend gets it, before there is one.
+	// ahead is memory for the request to the backend, taken before there is one.
 	ahead int64
 }
 
@@ -29,7 +29,7 @@ type holding struct {
 // none would come to its end.
 const largeBody = 512 << 10
 
-// take so many bytes more, and wait for them for a while.
+// take more bytes, and wait for them for a while.
 func (h *holding) take(ctx context.Context, n int64) *failure {
 	if h.try(n) == nil {
 		return nil
@@ -47,7 +47,7 @@ func (h *holding) take(ctx context.Context, n int64) *failure {
 	return noMemory(err)
 }
 
-// try takes so many bytes more if there are. The error is that of callers.Shares.
+// try takes more bytes if they are free. The error is that of callers.Shares.
 func (h *holding) try(n int64) error {
 	err := h.server.memory.Try(h.feature, n)
 	if err == nil {
@@ -66,7 +66,7 @@ func noMemory(err error) *failure {
 	return f
 }
 
-// give so many bytes back.
+// give bytes back.
 func (h *holding) give(n int64) {
 	if n > 0 {
 		h.amount -= n
@@ -100,7 +100,7 @@ func (h *holding) grown(ctx context.Context, b []byte, most int, known bool) ([]
 	return bigger, nil
 }
 
-// garbage is how much of it there may be beside what is in use before it is collected, in percent. A call leaves some hundred KiB of it and little in
+// garbage is how much of it may be on top of the memory in use before a collection, in percent. A call leaves some hundred KiB of it and little in
 // use, so that a gateway of the runtime's 100 would collect it some hundred times a second.
 const garbage = 400
 
@@ -119,5 +119,5 @@ func KeepBelow(limit int64) {
 	}
 }
 
-// newMemory has an account of so many bytes. Half of it is one Feature's at the most: its largest call, and some more.
+// newMemory has an account of the given bytes. Half of it is one Feature's at the most: its largest call, and some more.
 func newMemory(total int64) *callers.Shares { return callers.NewShares(total, total/2) }

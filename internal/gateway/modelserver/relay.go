@@ -19,7 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// copied are the headers of an answer that reach the agent, beside those of the dialect; one that ends in "-" stands for all that begin with it.
+// copied are the headers of an answer that reach the agent, in addition to the dialect's; one that ends in "-" stands for all that begin with it.
 // Cookies and what the way back has added do not.
 var copied = []string{"content-type", "request-id", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry", "x-ratelimit-", "anthropic-ratelimit-"}
 
@@ -145,13 +145,13 @@ type relay struct {
 	call *call
 	// checks says that nothing passes before it is known whether the answer is one that ends a turn, and keeps to its rules.
 	checks bool
-	// held says that a part waits in next until the following one is there: an answer that is no stream of events does not say
+	// held says that a part waits in next until the following one is there: an answer that is not a stream of events does not say
 	// where it ends.
 	held bool
 	next []byte
 }
 
-// begun says that the backend has begun to say something: a stream with a word or a call of a tool, anything else with its first byte.
+// begun says that the backend has begun to say something: a stream with its first text or tool call, anything else with its first byte.
 func (r *relay) begun() bool {
 	c := r.call
 	if c.turn == nil || !c.turn.streamed {

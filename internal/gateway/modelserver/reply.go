@@ -125,8 +125,7 @@ func (r *reply) alike(lines []byte) []byte {
 	return lines
 }
 
-// keepAlive sends comments while nothing else is sent, until settle is called: clients take a call for lost that is silent for
-// too long.
+// keepAlive sends comments during silence, until settle is called: clients give up a call that is silent for too long.
 func (r *reply) keepAlive(every time.Duration) {
 	if r.alive != nil {
 		return

@@ -15,10 +15,10 @@ import (
 // Buffers that calls use one after the other. Their sizes are multiples of roomStep up to mostRoom; a larger one is not kept.
 const roomStep, mostRoom = 32 << 10, 1 << 20
 
-// rooms are free buffers, by their size. The garbage collector takes those that nobody needs.
+// rooms are free buffers, by their size. The garbage collector takes unused ones.
 var rooms [mostRoom/roomStep + 1]sync.Pool
 
-// roomSize is how large a buffer for so many bytes is.
+// roomSize is the size of a buffer for the given bytes.
 func roomSize(n int) int {
 	if n > mostRoom {
 		return n

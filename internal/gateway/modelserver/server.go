@@ -30,7 +30,7 @@ const bodyTime = time.Minute
 // Reasons of answers that the gateway gives itself.
 const (
 	reasonAnswered        = "Answered"
-	measured              = "Measured" // in the ledger alone: a count of tokens
+	measured              = "Measured" // only in the ledger: a count of tokens
 	reasonUnknownEndpoint = "UnknownEndpoint"
 	reasonUnauthenticated = "Unauthenticated"
 	reasonUnavailable     = "Unavailable"
@@ -180,7 +180,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d, e, known, found := dialect.Serve(r.Method, r.URL.Path)
 	if !known {
-		if _, f := s.caller(r); f != nil { // nobody else is told what there is
+		if _, f := s.caller(r); f != nil { // only callers learn what there is
 			w.Header().Set(protocol.ReasonHeader, f.reason)
 			http.Error(w, f.Message, f.Status)
 			return
@@ -235,7 +235,7 @@ type call struct {
 	digest   string  // of the request as it came, for its turns
 	results  results // that are recorded with the turn that comes next
 	body     []byte  // as the backend gets it
-	turn     *turn   // nil where nothing is asked for that could be recorded
+	turn     *turn   // nil if the request asks for nothing to record
 	table    *Table
 	route    models.Route
 	target   models.Target
@@ -260,7 +260,7 @@ type call struct {
 	limit int64
 	// counted: the gateway asks for the count of tokens of the answer's stream, and the agent does not.
 	counted bool
-	// rejected answers so far. Repeat: the backend is asked once more, with the objections to what it has answered.
+	// rejected answers so far. Repeat: the backend gets the request once more, with the objections to what it has answered.
 	rejected   int
 	repeat     bool
 	objections []dialect.Objection

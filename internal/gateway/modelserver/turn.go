@@ -56,7 +56,7 @@ type turn struct {
 	most int
 	// unrecorded calls are let through without a record.
 	unrecorded bool
-	// raw is the answer as far as there is memory for it, which took so many bytes.
+	// raw is the answer as far as there is memory for it, which took this many bytes.
 	raw []byte
 	// lacks says why there was no memory for all of it; nil if there was.
 	lacks error
@@ -116,7 +116,7 @@ func (c *call) number() int64 {
 	return max(turn, 0)
 }
 
-// reserve what the call uses at most. Where budgets have room for a part of the answer alone, limit is what the answer has to be limited to, in tokens.
+// reserve what the call uses at most. If budgets have room for only a part of the answer, limit is what the answer has to be limited to, in tokens.
 func (t *turn) reserve() (limit int64, wanted ledger.Amount, err error) {
 	c := t.call
 	without, _ := c.route.Backend.Members()
@@ -192,8 +192,7 @@ func (c *call) priced() *failure {
 	return nil
 }
 
-// overBudget is told with a status that clients of every dialect try again after: the watchdog holds an agent that has nothing
-// left until there is more.
+// overBudget has a status after which clients of every dialect try again: the watchdog holds an agent with a used-up budget until there is more.
 func overBudget(over *ledger.OverBudgetError, wanted ledger.Amount) *failure {
 	reason := protocol.ReasonBudgetExceeded
 	if over.Passes() {
@@ -238,7 +237,7 @@ func (t *turn) see(p []byte) (over bool) {
 	return t.streamed && t.reader.Answer().Ended
 }
 
-// keep says whether there is memory for so many more bytes. An answer is kept from its beginning, without gaps.
+// keep says whether there is memory for more bytes. An answer is kept from its beginning, without gaps.
 func (t *turn) keep(n int) bool {
 	if int64(len(t.raw)) != t.received-int64(n) || len(t.raw)+n > t.most {
 		return false

@@ -22,8 +22,8 @@ var reasonOf = map[dialect.Reason]struct {
 	dialect.State:      {reasonState, http.StatusForbidden},
 }
 
-// filter what the policy lets nobody ask of a provider out of the request; a failure where it is refused. A request for an answer is digested as it came,
-// once for all backends that are asked.
+// filter removes from the request what the policy lets nobody ask of a provider; it returns a failure if the request is refused. It digests
+// a request for an answer as it came, once for all backends.
 func (c *call) filter() (f *failure) {
 	c.allows = dialect.Allowed{Tools: c.caller.ProviderTools, State: c.route.ProviderState}
 	body := c.request.Bytes()

@@ -16,11 +16,11 @@ import (
 )
 
 // localIdle bounds a tunnel to a server of the watchdog without a byte. The server itself ends a connection that asks for
-// nothing, and a call of a model may be silent for as long as a policy allows.
+// nothing, and a model call may be silent for as long as a policy allows.
 const localIdle = 24 * time.Hour
 
-// local are the watchdog's own servers. Clients that do not know NO_PROXY send everything to their proxy, calls of models
-// among it; the gateway would refuse the address of the pod itself.
+// local are the watchdog's own servers. Clients that do not know NO_PROXY send everything to their proxy, including model calls; the
+// gateway would refuse the address of the pod itself.
 type local struct {
 	// servers has the address of each server by the spellings that reach it: the address itself, and localhost with its port.
 	servers map[string]string
@@ -40,7 +40,7 @@ func newLocal(addresses []string, log *slog.Logger) (*local, error) {
 		}
 		l.servers[address], l.servers["localhost:"+port] = address, address
 	}
-	// It takes away what belongs to one connection alone, and writes the request anew, so that both sides agree where it ends.
+	// It removes what belongs to only one connection, and writes the request again, so that both sides agree where it ends.
 	l.forward = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Host = l.servers[strings.ToLower(r.In.URL.Host)]

@@ -23,8 +23,8 @@ import (
 const (
 	// dialTime bounds a connection to the gateway.
 	dialTime = 10 * time.Second
-	// lostTime is how long nothing need come back from the gateway's machine, not even what TCP says by itself. Then the machine is
-	// gone, and the agent is told, so that it asks another one. By default Linux waits for a quarter of an hour.
+	// lostTime is the maximum silence of the gateway's machine, including its TCP. After it the machine counts as gone, and the agent gets an
+	// error, so that it uses another one. By default Linux waits for a quarter of an hour.
 	lostTime = 20 * time.Second
 	// maxToken bounds the token's file in bytes.
 	maxToken = 64 << 10

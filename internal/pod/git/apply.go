@@ -14,7 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Bounds of a patch beside protocol.MaxPatchBytes. They are far above what a model writes in one answer, and far below
+// Bounds of a patch in addition to protocol.MaxPatchBytes. They are far above what a model writes in one answer, and far below
 // what a watchdog of a few MiB would suffer from.
 const (
 	maxPatchFiles = 500

@@ -44,7 +44,7 @@ func (p *patcher) check(claims []claim, tree *objects.Tree) error {
 	return nil
 }
 
-// checkPath compares one path of a claim with what became of it.
+// checkPath compares one path of a claim with the result.
 func (p *patcher) checkPath(c *claim, path string, is change) error {
 	switch {
 	case path != c.new:
@@ -111,7 +111,7 @@ func begin(position, lines int64) int64 {
 	return position
 }
 
-// newPosition is what a header should say after so many lines.
+// newPosition is what a header should say after the given number of lines.
 func newPosition(done, lines int64) int64 {
 	if lines == 0 {
 		return done

@@ -136,7 +136,7 @@ func modeOf(c *claim, m os.FileMode) (uint32, error) {
 	}
 }
 
-// checkPatchPath refuses what is no path below the root, whatever the rules say of names.
+// checkPatchPath refuses anything but a path below the root, whatever the rules say of names.
 func checkPatchPath(path string) error {
 	if len(path) > maxPatchPath || strings.ContainsRune(path, 0) {
 		return &PatchError{Path: path[:min(len(path), maxPatchPath)], Reason: "it is not a path"}

@@ -26,7 +26,7 @@ type Ignore struct {
 	runner runner
 	dir    string
 	tree   string
-	// aside is where directories of the mirror wait while their names are asked about as files'. It is outside the mirror, where no candidate has a name.
+	// aside is where directories of the mirror wait while git checks their names as files'. It is outside the mirror, where no candidate has a name.
 	aside string
 	// made are directories of the mirror that stand for candidates.
 	made []string
@@ -101,7 +101,7 @@ const maxMade = 4096
 
 // mimic makes the mirror's names directories where the candidates are, and none where they are files, because git looks
 // there to learn which is which. A name that cannot be made (its parent is a file of the mirror, or it is too long) is
-// one that git finds missing, and takes for a file's. Undo gives directories that had to step aside their name back.
+// one that git finds missing, and treats as a file's. Undo gives directories that had to step aside their name back.
 func (i *Ignore) mimic(candidates []Candidate) (undo func(), err error) {
 	moved := make(map[string]string)
 	undo = func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// diffArgs compare two trees by their content alone: no rename is guessed, no program is run, no attribute is read.
+// diffArgs compare two trees only by their content: no rename is guessed, no program is run, no attribute is read.
 func diffArgs(more ...string) []string {
 	return append([]string{"diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none"}, more...)
 }

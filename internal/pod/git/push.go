@@ -25,7 +25,7 @@ func (r *Repository) Push(ctx context.Context, remote Remote, commit objects.ID,
 	if err != nil {
 		return err
 	}
-	// Where the base is no branch of the server any more, git sends all of its history, unless it asks what is there.
+	// If the base is no longer a branch of the server, git sends all of its history, unless it asks what is there.
 	failure := r.push(ctx, remote, append(slices.Clip(settings), setting{"push.negotiate", "true"}), commit, branch)
 	if errors.Is(failure, errNotThere) {
 		failure = r.push(ctx, remote, settings, commit, branch)
@@ -62,7 +62,7 @@ func (r *Repository) push(ctx context.Context, remote Remote, settings []setting
 	}
 	failed, ok := errors.AsType[*commandError](err)
 	if ok {
-		// What the server said when it was asked what it has is not about the push.
+		// The server's answer to the negotiation is not about the push.
 		if _, words, found := strings.Cut(failed.stderr, "push negotiation failed"); found {
 			_, failed.stderr, _ = strings.Cut(words, "\n")
 		}
@@ -110,7 +110,7 @@ func refused(summary, words, branch string, remote Remote) error {
 	return e
 }
 
-// said is what the server said to the person who pushes, in one line; nothing where it said nothing.
+// said is the server's message to the user who pushes, in one line; empty if there is none.
 func said(complaints string) []string {
 	var lines []string
 	for line := range strings.Lines(complaints) {

@@ -14,20 +14,20 @@ import (
 // errForged says that content which was kept in memory is not what its ID names. It is read from git then.
 var errForged = errors.New("content in memory is not what its name says")
 
-// window is a part of the objects that are read at once: those that git is asked for, and between them those that were
-// written a moment ago, from memory. Git reads ahead while the others are visited.
+// window is a part of the objects that are read at once: objects from git, and between them recently written ones, from memory. Git reads
+// ahead while the others are visited.
 type window struct {
 	objects *Objects
 	ids     []objects.ID
 	limit   int64
-	// kept is the content of each of ids that is in memory; nil for the others, which are asked for.
+	// kept is the content of each of ids that is in memory; nil for the others, which come from git.
 	kept  [][]byte
 	asked []objects.ID
-	// visited counts those that were visited, in their order.
+	// visited counts the visited ones, in their sequence.
 	visited int
 }
 
-// window begins a list of objects, as far as they are asked for at once.
+// window begins a list of objects, as far as one request asks for them.
 func (o *Objects) window(ids []objects.ID, limit int64) *window {
 	w := &window{objects: o, limit: limit}
 	for i, id := range ids {
@@ -55,7 +55,7 @@ func (o *Objects) keptOf(id objects.ID) []byte {
 	return content
 }
 
-// read visits the objects in their order. Where it ends with errForged, those that were not visited are to be read anew.
+// read visits the objects in their sequence. If it ends with errForged, the caller must read the others again.
 func (w *window) read(ctx context.Context, visit func(i int, content []byte, err error)) error {
 	if len(w.asked) == 0 {
 		return w.each(ctx, nil, visit)

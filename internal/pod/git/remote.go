@@ -62,7 +62,7 @@ func (r Remote) settings() ([]setting, error) {
 		s = append(s, setting{"http.sslCAInfo", r.CAFile})
 	}
 	if r.Password != "" {
-		// The scope is compared with the repository's URL alone. After a redirect git asks the new address with all the headers
+		// The scope is compared only with the repository's URL. After a redirect git asks the new address with all the headers
 		// of the old one, whatever their scope: what has credentials follows none.
 		scope := "http." + target.Scheme + "://" + target.Host + "/.extraHeader"
 		s = append(s, setting{scope, "Authorization: Basic " + basic(r.Username, r.Password)}, setting{"http.followRedirects", "false"})

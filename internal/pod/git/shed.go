@@ -84,7 +84,7 @@ func (x *Reach) walk(ctx context.Context, id objects.ID, fresh *[]objects.ID) er
 	return nil
 }
 
-// askAtOnce is how many objects git is asked about in one run: their names take some megabytes.
+// askAtOnce is how many objects one run of git checks: their names take some megabytes.
 const askAtOnce = 1 << 16
 
 // OnDisk is how many bytes the objects take in the repository, together.

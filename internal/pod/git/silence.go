@@ -25,7 +25,7 @@ const (
 	working = 50
 	// clockTick is the unit of the times in /proc (USER_HZ, which is 100 for all programs on Linux).
 	clockTick = 10 * time.Millisecond
-	// traceFile is the first file that a command inherits beside its standard ones.
+	// traceFile is the first file that a command inherits in addition to its standard ones.
 	traceFile = "3"
 )
 
@@ -40,7 +40,7 @@ type vigil struct {
 	done        chan struct{}
 }
 
-// silentError: the server said nothing for so long.
+// silentError: the server was silent for this time.
 type silentError struct{ silence time.Duration }
 
 // Error says how long.
@@ -132,8 +132,8 @@ func computed(group int) time.Duration {
 		if err != nil {
 			continue // it has ended
 		}
-		// After the name, which may hold anything: state, parent, group and, from the 12th on, times in user and system mode, those of
-		// children last (proc_pid_stat(5)).
+		// After the name, which may hold anything: state, parent, group and, from the 12th on, times in user and system mode, the children's last
+		// (proc_pid_stat(5)).
 		fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
 		if len(fields) < 15 || string(fields[2]) != strconv.Itoa(group) {
 			continue

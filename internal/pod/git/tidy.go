@@ -28,7 +28,7 @@ const (
 	growth = 2
 )
 
-// thrifty are settings for work that nobody waits for, beside an agent that needs the memory.
+// thrifty are settings for work that nobody waits for, next to an agent that needs the memory.
 func thrifty() []setting {
 	return []setting{
 		{"pack.threads", "1"},

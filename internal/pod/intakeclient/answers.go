@@ -75,7 +75,7 @@ func (c *Client) Answer(ctx context.Context, id string, write func(io.Writer) er
 }
 
 func (c *Client) answer(ctx context.Context, id string, body *answerBody) error {
-	// The body is asked for by "100 Continue": a replica that does not wait for it never sees it.
+	// "100 Continue" asks for the body: a replica that does not wait for it never sees it.
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.options.URL+protocol.AnswersPath+url.PathEscape(id), body)
 	if err != nil {
 		return fmt.Errorf("make request for an answer: %w", err)
@@ -107,7 +107,7 @@ func (c *Client) answer(ctx context.Context, id string, body *answerBody) error 
 }
 
 // answerBody is the body of an answer, which begins to be made when it is first read: a protocol.AnswerHead as a line of
-// JSON, and then what was asked for.
+// JSON, and then the content.
 type answerBody struct {
 	write   func(io.Writer) error
 	code    func(error) int

@@ -260,7 +260,7 @@ func (c *Client) sign(request *http.Request) error {
 	return nil
 }
 
-// dial gives the lines to intake, which connect when they are used. They are made anew when the CA bundle has changed: the CA is rotated while pods
+// dial gives the lines to intake, which connect when they are used. They are made again when the CA bundle has changed: the CA is rotated while pods
 // run.
 func (c *Client) dial() (*lines, error) {
 	bundle, err := os.ReadFile(c.options.CAPath)

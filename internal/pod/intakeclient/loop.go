@@ -31,7 +31,7 @@ const (
 const tooEarlyPause = time.Second
 
 // gatherTime is how long a status or a valid checkpoint waits for what follows it: the manager writes the Feature's status for each batch, and so
-// does whoever copies from it. The last checkpoint of an attempt comes with the last word. What a person waits for does not wait.
+// does whoever copies from it. The last checkpoint of an attempt comes with the final report. Reports that a user waits for do not wait.
 const gatherTime = time.Second
 
 // Queue holds reports until they are acknowledged.
@@ -70,7 +70,7 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 			log.ErrorContext(ctx, "Intake does not take a report; setting it aside", "epoch", refused.Epoch, "sequence", refused.Sequence, "error", reason)
 			err = q.SetAside(*refused, reason)
 		case tooLarge(err):
-			most, err = 1, nil // the one that is too large is found when it is alone
+			most, err = 1, nil // a batch of one finds the report that is too large
 		}
 		r.pause(ctx, err)
 	}
@@ -79,8 +79,8 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 // gatherer knows what people have been told: the question, the fault and the problems of the last status.
 type gatherer struct{ told []string }
 
-// gather waits for reports and gives so many of them at most: at once where one of them is urgent, else after a while, with those that have come meanwhile. It gives none when
-// the context ends.
+// gather waits for reports and returns at most the given number: at once if one of them is urgent, else after a while, with the ones that
+// have come meanwhile. It gives none when the context ends.
 func (g *gatherer) gather(ctx context.Context, q Queue, most int) []protocol.Report {
 	var late <-chan time.Time
 	for over := false; ; {
@@ -119,7 +119,7 @@ func (g *gatherer) tell(batch []protocol.Report) {
 	}
 }
 
-// news of a status: what somebody may wait for.
+// news of a status: what a user may wait for.
 func news(s protocol.StatusReport) []string {
 	list := slices.Concat(s.Problems, s.Unacknowledged)
 	if s.Question != nil {

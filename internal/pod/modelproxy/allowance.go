@@ -91,15 +91,15 @@ func (p *Proxy) ask(ctx context.Context, wanted string) (protocol.Allowance, err
 	return a, json.Unmarshal(text, &a)
 }
 
-// maxWanted bounds how many calls that are held are asked for at a time: those that wait longest.
+// maxWanted bounds how many held calls one question names: the ones that have waited longest.
 const maxWanted = 8
 
-// allowances ask what is left, for calls that are held and for people.
+// allowances ask what is left, for held calls and for users.
 type allowances struct {
 	ask func(ctx context.Context, wanted string) (protocol.Allowance, error)
 	// told has the last answer that nobody has taken.
 	told chan protocol.Allowance
-	// changed: a call has ended, is held, or is given up.
+	// changed: a call has ended, a hold has begun, or a call is given up.
 	changed chan struct{}
 
 	mu sync.Mutex
@@ -112,7 +112,7 @@ type allowances struct {
 // heldCall waits until it may be made.
 type heldCall struct {
 	wanted string
-	// asked: a question was begun after it was held.
+	// asked: a question has begun after its hold.
 	asked bool
 	freed chan struct{}
 }
@@ -159,11 +159,11 @@ func (a *allowances) wait(ctx context.Context, wanted string) error {
 	return ctx.Err()
 }
 
-// follow asks at once for a call that is held and then with pauses, and for what calls have used every now and then, until the
+// follow asks at once for a held call and then with pauses, and for what calls have used every now and then, until the
 // context ends.
 func (a *allowances) follow(ctx context.Context, pause, usageEvery time.Duration) {
 	var last time.Time
-	exceeded := false // the last answer that was told says that a budget is exceeded
+	exceeded := false // the last delivered answer says that a budget is exceeded
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -176,7 +176,7 @@ func (a *allowances) follow(ctx context.Context, pause, usageEvery time.Duration
 		wanted, more, unseen := a.state()
 		due := last.Add(pause)
 		switch {
-		case more, len(wanted) == 0 && exceeded: // at once: one more is held, or the last has been given up, which may be while its question was under way
+		case more, len(wanted) == 0 && exceeded: // at once: a hold has begun, or the last has been given up, which may be while its question was under way
 			due = time.Time{}
 		case len(wanted) == 0 && unseen:
 			due = last.Add(usageEvery)
@@ -201,7 +201,7 @@ func (a *allowances) follow(ctx context.Context, pause, usageEvery time.Duration
 	}
 }
 
-// state gives what is wanted by the calls that wait longest, each amount once, and whether more is held than when this was called last.
+// state gives what is wanted by the calls that wait longest, each amount once, and whether there are more holds than at the last call.
 func (a *allowances) state() (wanted []string, more, unseen bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -214,8 +214,8 @@ func (a *allowances) state() (wanted []string, more, unseen bool) {
 	return wanted, more, a.unseen
 }
 
-// question asks what was used, and whether calls that are held may be made; those that may are freed. A budget is exceeded where
-// none of them may and a person has to do something about one.
+// question asks what was used, and whether the budget allows held calls; it frees the allowed ones. A budget is exceeded if it allows none
+// of them and a user has to act.
 func (a *allowances) question(ctx context.Context, wanted []string) (last protocol.Allowance, ok bool) {
 	if len(wanted) == 0 {
 		a.see(false)
@@ -246,7 +246,7 @@ func (a *allowances) question(ctx context.Context, wanted []string) (last protoc
 	return last, true
 }
 
-// free the calls that want an amount: each is told anew whether it may be made.
+// free the calls that want an amount: each learns again whether the budget allows it.
 func (a *allowances) free(wanted string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// fare is a call whose end is told, once. A call that the agent gives up has no end.
+// fare is a call whose end is reported, once. A call that the agent gives up has no end.
 type fare struct {
 	once sync.Once
 	told func(failures.Answer)
@@ -22,7 +22,7 @@ type fare struct {
 
 type fareKey struct{}
 
-// watched is a request whose end is told.
+// watched is a request whose end is reported.
 func (p *Proxy) watched(r *http.Request) *http.Request {
 	if p.options.Fared == nil {
 		return r
@@ -30,7 +30,7 @@ func (p *Proxy) watched(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), fareKey{}, &fare{told: p.options.Fared}))
 }
 
-// fareOf a request; nil where nobody is told.
+// fareOf a request; nil if nobody wants to know.
 func fareOf(r *http.Request) *fare {
 	f, _ := r.Context().Value(fareKey{}).(*fare)
 	return f
@@ -62,7 +62,7 @@ type followed struct {
 	fare   *fare
 }
 
-// Read implements io.Reader. What the answer came to is told before its end is passed on, so that it is known when the agent ends because of it.
+// Read implements io.Reader. It reports the result of the answer before it passes its end on, so that it is known when the agent ends because of it.
 func (b *followed) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	ended, failed := b.come()

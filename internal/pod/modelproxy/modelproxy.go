@@ -121,7 +121,7 @@ type Proxy struct {
 	allowances *allowances
 	rejections chan Rejection
 	buffers    *buffers
-	// beside is what the last request has said beside its conversation.
+	// beside is what the last request has said in addition to its conversation.
 	beside atomic.Pointer[dialect.Beside]
 }
 

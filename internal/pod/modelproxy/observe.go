@@ -96,7 +96,7 @@ func hear(answer *http.Response) {
 	o := observed(answer.Request)
 	reason := answer.Header.Get(protocol.ReasonHeader)
 	switch {
-	case o == nil, reason == protocol.ReasonBudgetExceeded, reason == protocol.RefusalReserved: // a call that is held has no answer yet
+	case o == nil, reason == protocol.ReasonBudgetExceeded, reason == protocol.RefusalReserved: // a held call has no answer yet
 	case answer.StatusCode >= http.StatusBadRequest:
 		o.failed(failures.Answer{Status: answer.StatusCode, Reason: reason})
 	default:

@@ -24,7 +24,7 @@ func (e *CollisionError) Error() string {
 	return fmt.Sprintf("a %s has been made to have the same SHA-1 as another; remove it: it can be neither stored nor delivered", e.Kind)
 }
 
-// collisionHash is SHA-1 that recognises one half of a collision from that half alone. It takes several times as long as
+// collisionHash is SHA-1 that recognises one half of a collision only from that half. It takes several times as long as
 // SHA-1 on the processor's own instructions, so it runs where content is compressed, which takes longer still, and no agent
 // waits for it.
 type collisionHash interface {

@@ -94,7 +94,7 @@ func apply(t *Tree, edits []Edit, skip int, emit func(ID, []byte) error) (*Tree,
 
 func sameEntry(a, b Entry) bool { return a.Name == b.Name && a.Mode == b.Mode && a.ID == b.ID }
 
-// applyChild makes the edits of one name: those of the name itself first, then those beneath it.
+// applyChild makes the edits of one name: the name's own first, then the ones beneath it.
 func applyChild(old *Entry, name string, edits []Edit, end int, emit func(ID, []byte) error) (*Entry, error) {
 	for len(edits) > 0 && len(edits[0].Path) == end {
 		old = edits[0].Entry

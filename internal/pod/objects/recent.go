@@ -9,7 +9,7 @@ const (
 	// recentBytes bounds the content that Recent keeps: 1,000 changed files of 4 KB are half of it, and a watchdog's process
 	// has 40 MiB.
 	recentBytes = 8 << 20
-	// recentBlobs bounds how many blobs that is: each costs some 150 bytes beside its content.
+	// recentBlobs bounds how many blobs that is: each costs some 150 bytes in addition to its content.
 	recentBlobs = 8 << 10
 )
 

@@ -5,5 +5,5 @@ package proc
 
 import "golang.org/x/sys/unix"
 
-// nativeArch is how the kernel names the only architecture whose programs may run beside this one.
+// nativeArch is how the kernel names the only architecture whose programs may run next to this one.
 const nativeArch = unix.AUDIT_ARCH_AARCH64

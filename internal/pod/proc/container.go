@@ -49,7 +49,7 @@ func (c *Container) Close() {
 }
 
 // signalAll sends a signal to every process of the pid namespace but this one, in one step: the kernel lets no fork slip
-// through. No process at all is no error.
+// through. It is not an error if there is no process.
 func signalAll(signal unix.Signal) error {
 	if os.Getpid() != 1 {
 		return ErrNotInit

@@ -132,7 +132,7 @@ func (s *scanner) awaitStill(ctx context.Context, all snapshot) (snapshot, error
 }
 
 // stoppedBefore learns which processes had been stopped before a freeze, by job control or by each other: a first SIGSTOP
-// stays pending at a process that is stopped already, while one that it stops has taken it. Both are asked of one thread:
+// stays pending at a process that is stopped already, while one that it stops has taken it. Both facts come from one thread:
 // threads are read one after the other, and between two reads one of them may take the signal for the process. No look at
 // all processes before the freeze is needed, which would take long among many that all want the CPU.
 type stoppedBefore struct {

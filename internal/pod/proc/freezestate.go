@@ -48,7 +48,7 @@ const (
 	moving
 )
 
-// freezeState judges a process. A thread in uninterruptible sleep runs no user code again once a stop waits for it: either the
+// freezeState checks a process. A thread in uninterruptible sleep runs no user code again once a stop waits for it: either the
 // signal itself is pending, or a sibling has taken it and is stopped, which binds the whole process.
 func (p process) freezeState() freezeState {
 	groupStop := p.stopping()
@@ -115,10 +115,9 @@ func (s snapshot) find(pid int) (process, bool) {
 	return s[i], true
 }
 
-// disturbed counts the processes of this snapshot that have run since an earlier one: those that were not there, and those
-// with a thread that was not there or left a CPU since. Two snapshots of nothing but still processes with none disturbed
-// prove that there was an instant at which all of them stood still: one snapshot alone could miss two processes that wake
-// each other in turn, out of the scan's sight.
+// disturbed counts the processes of this snapshot that have run since an earlier one: processes that were not there, and processes with a
+// thread that was not there or left a CPU since. Two snapshots of only still processes with none disturbed prove that there was an instant
+// at which all of them stood still: a single snapshot could miss two processes that wake each other in turn, out of the scan's sight.
 func (s snapshot) disturbed(since snapshot) int {
 	n := 0
 	for _, p := range s {

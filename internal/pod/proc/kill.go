@@ -64,7 +64,7 @@ func (c *Container) terminate(ctx context.Context, grace time.Duration) (bool, e
 	}
 }
 
-// left says which processes are more than zombies, and collects those that are; "" for none.
+// left says which processes are more than zombies, and collects the zombies; "" for none.
 func (c *Container) left() string {
 	c.reaper.collect()
 	all, err := c.scan.scan()

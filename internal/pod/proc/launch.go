@@ -17,7 +17,7 @@ import (
 )
 
 // A program is started through this program itself: what is forked executes this program once more, which installs the
-// filter of system calls on itself and then executes what was asked for. Between fork and exec no Go code may run, so the
+// filter of system calls on itself and then executes the command. Between fork and exec no Go code may run, so the
 // filter cannot be installed there.
 
 const (

@@ -112,7 +112,7 @@ func (c *Container) written(pid int) int64 {
 	return 0
 }
 
-// cpuTime reads what a process and those of its children that have ended have used.
+// cpuTime reads what a process and its ended children have used.
 func cpuTime(stat []byte) (own, ended time.Duration, ok bool) {
 	// The second field is a name that may have anything in it.
 	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(") "))

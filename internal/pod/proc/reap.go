@@ -20,14 +20,14 @@ type Exit struct {
 	Signal string
 }
 
-// reaper collects every child: those that were started and those that were orphaned to PID 1. It is the only one to wait,
+// reaper collects every child: started ones and ones that were orphaned to PID 1. It is the only one to wait,
 // so that no exit is lost to another's wait.
 type reaper struct {
 	signals chan os.Signal
 	stop    chan struct{}
 	stopped chan struct{}
 
-	// mu is held from fork to registration, so that a child that ends at once is known when it is collected.
+	// mu guards fork and registration, so that a child that ends at once is known when it is collected.
 	mu       sync.Mutex
 	children map[int]*Process
 }

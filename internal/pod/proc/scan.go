@@ -38,7 +38,7 @@ type process struct {
 // snapshot is every process of the pid namespace but this one, by rising pid.
 type snapshot []process
 
-// scanner reads snapshots. It is no goroutine's but its owner's.
+// scanner reads snapshots. Only its owner's goroutine may use it.
 type scanner struct {
 	self int
 	buf  []byte

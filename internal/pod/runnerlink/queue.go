@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// maxQueued bounds the events that wait for the watchdog. A runner sends a handful in its life; more is no runner.
+// maxQueued bounds the events that wait for the watchdog. A runner sends a handful in its life; more do not come from a runner.
 const maxQueued = 1024
 
 var errTooManyEvents = errors.New("the runner sends events faster than they are taken")
 
-// queue hands events on in order without ever making the reader of the connection wait.
+// queue hands events on in their sequence without ever making the reader of the connection wait.
 type queue struct {
 	out  chan Event
 	wake chan struct{}

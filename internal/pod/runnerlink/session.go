@@ -20,7 +20,7 @@ import (
 const (
 	// helloTimeout is how long a new connection may take to say who it is; a runner does so at once.
 	helloTimeout = 10 * time.Second
-	// relistenPause is the wait after the socket could not be made, so that a full or broken volume is no busy loop.
+	// relistenPause is the wait after the socket could not be made, so that a full or broken volume does not cause a busy loop.
 	relistenPause = time.Second
 	// retellPause is the wait for room in a queue that is full, before it is tried again.
 	retellPause = 100 * time.Millisecond
@@ -130,7 +130,7 @@ func (r *Runner) serve(listener *net.UnixListener) {
 }
 
 // lost tells why there is no runner. It waits until there is room for that, because nothing else would tell the watchdog
-// that its runner is gone. An exit or a signal that found no room is told again by the runner that comes next. False when
+// that its runner is gone. The next runner reports again an exit or a signal that found no room. False when
 // Close was called.
 func (r *Runner) lost(why error) bool {
 	for r.events.push(Event{Lost: why}) != nil {
@@ -268,7 +268,7 @@ func (r *Runner) dispatch(s *session, line []byte) error {
 	return r.events.push(Event{Exited: e.Exited, Signal: e.Signal, Thawed: e.Thawed, Understood: e.Understood})
 }
 
-// join makes a session the one that commands go to. IDs go on after those of an earlier watchdog, so that the ID of an
+// join makes a session the one that commands go to. IDs continue after an earlier watchdog's, so that the ID of an
 // agent that still runs is never given again.
 func (r *Runner) join(s *session, hello *protocol.RunnerHello) {
 	r.mu.Lock()

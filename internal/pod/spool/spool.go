@@ -45,7 +45,7 @@ const (
 	maxText = 8 << 10
 	// margin of a text is searched for secrets, too, so that one is found of which the end is cut off.
 	margin = 4 << 10
-	// maxTexts bounds all texts of a report, as JSON has them. What else it has finds room beside them in protocol.MaxReportBytes.
+	// maxTexts bounds all texts of a report, as JSON has them. Its other content has room in protocol.MaxReportBytes, too.
 	maxTexts = protocol.MaxReportBytes / 2
 )
 
@@ -80,7 +80,7 @@ type Spool struct {
 	mark    mark
 	last    int64 // sequence last used in this epoch
 	aside   int   // reports that were set aside
-	counted int   // of them, those that NewlyRefused has counted
+	counted int   // of them, the ones that NewlyRefused has counted
 	pending []protocol.Report
 }
 

@@ -31,7 +31,7 @@ type Directive struct {
 	Files       []string `json:"files,omitempty"`
 }
 
-// open is what the agent is to address. What only informs is told elsewhere: answers are in the context.
+// open is what the agent must address. Information comes elsewhere: answers are in the context.
 func open(d Directives) (list []Directive) {
 	for _, x := range d.Open() {
 		if !x.Inform {
@@ -51,7 +51,7 @@ type settleOutput struct {
 	Message string `json:"message"`
 }
 
-// registerDirectives makes the tool known by which an agent says what became of a directive.
+// registerDirectives registers the tool by which an agent reports the outcome of a directive.
 func registerDirectives(s *mcp.Server, d Directives) {
 	mcp.AddTool(s, &mcp.Tool{Name: "directive_settle", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
 		Description: "Say how you settled a directive: ADDRESSED, ALREADY HANDLED, or CANNOT, which asks a user to decide."},

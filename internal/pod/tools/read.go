@@ -31,7 +31,7 @@ const (
 )
 
 // reader reads the tree that the workspace holds. Trees and files are immutable objects: what a tool says belongs
-// together, whatever is laid in meanwhile.
+// together, whatever patch is applied meanwhile.
 type reader struct {
 	backend    Backend
 	repository *git.Repository

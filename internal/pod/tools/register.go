@@ -23,7 +23,7 @@ task is done; then exit. Address every directive of feature_get_context, and set
 // maxSummary bounds what an agent says of a finished task, in bytes.
 const maxSummary = 4000
 
-// idFormat of operations and questions; a person has to write the latter into spec.answers.
+// idFormat of operations and questions; a user has to write the latter into spec.answers.
 var idFormat = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,%d}[A-Za-z0-9])?$`, protocol.MaxToolID-2))
 
 type nothing struct{}

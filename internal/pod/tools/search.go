@@ -38,7 +38,7 @@ type searchInput struct {
 
 type searchOutput struct {
 	Matches []match `json:"matches"`
-	// NextAfter goes on where this page ends; absent on the last.
+	// NextAfter continues where this page ends; absent on the last.
 	NextAfter string `json:"next_after,omitempty"`
 	// Skipped files are too large or no text.
 	Skipped int `json:"skipped,omitempty"`

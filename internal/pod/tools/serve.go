@@ -27,12 +27,12 @@ const (
 	maxBody = 6*protocol.MaxPatchBytes + 64<<10
 	// maxConnections at once; a client needs one or two.
 	maxConnections = 16
-	// smallBody is what a request without a patch needs. Larger ones, and those that do not say how large they are, are
-	// read maxLargeBodies at a time: each takes several times its size while it is decoded.
+	// smallBody is what a request without a patch needs. Larger ones, and ones without a size, are read maxLargeBodies at a time: each takes
+	// several times its size while it is decoded.
 	smallBody      = 64 << 10
 	maxLargeBodies = 2
 	// writeTimeout ends an answer, and with it a connection whose client does not read: it is counted from the request's
-	// header, so it is longer than the longest question and the longest judgement of a patch.
+	// header, so it is longer than the longest question and the longest check of a patch.
 	writeTimeout  = 5 * time.Minute
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -98,7 +98,7 @@ func handler(address string, o Options) http.Handler {
 	return loopback.Guard(address, fewLarge(mux))
 }
 
-// codeAway is that of ErrAway, one of those that JSON-RPC 2.0 leaves to servers (-32000 to -32099) and MCP does not use.
+// codeAway is the code of ErrAway, one of the codes that JSON-RPC 2.0 leaves to servers (-32000 to -32099) and MCP does not use.
 const codeAway = -32050
 
 // unanswered turns a call that has no result into an error of the protocol: clients do not take that for the tool's answer.
@@ -112,7 +112,7 @@ func unanswered(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// beside the result of a call of a tool, the agent is told something in a text of its own.
+// beside the result of a tool call, the agent gets a message in a text of its own.
 func beside(next mcp.MethodHandler, words func() string) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		answer, err := next(ctx, method, request)

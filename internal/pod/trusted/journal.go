@@ -26,7 +26,7 @@ const FoldAbove = 4 << 20
 type Journal struct {
 	path string
 	now  func() time.Time
-	// foldAbove so many bytes the records are put into a segment.
+	// foldAbove is the number of bytes above which the records go into a segment.
 	foldAbove int64
 
 	mu     sync.Mutex

@@ -62,7 +62,7 @@ func ReadJournal(d Dir) ([]byte, error) {
 	return append(whole, newest...), nil
 }
 
-// fold puts the records so far into a segment and goes on with a journal that begins with what they add up to. After a crash
+// fold puts the records so far into a segment and continues with a journal that begins with the resulting state. After a crash
 // either journal is there, and each has all of its segments.
 func (j *Journal) fold() (err error) {
 	n := j.segments + 1

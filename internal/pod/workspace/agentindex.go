@@ -53,7 +53,7 @@ func (x agentIndex) of(tree *objects.Tree) []byte {
 	return append(b, sum[:]...)
 }
 
-// appendStat writes the stat data of one entry. Where the workspace is not known to hold the entry it writes zeros, which
+// appendStat writes the stat data of one entry. If the workspace may not hold the entry, it writes zeros, which
 // make git look for itself.
 func (x agentIndex) appendStat(b []byte, path string, entry *objects.Entry) []byte {
 	var st unix.Stat_t

@@ -51,7 +51,7 @@ func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
 	return s, err
 }
 
-// capture is one capture in progress. It changes nothing of the engine until it is adopted.
+// capture is one capture in progress. It changes the engine only when it is adopted.
 type capture struct {
 	ctx    context.Context //nolint:containedctx // lives for one call, and every step of it is asked to end with it
 	engine *Engine
@@ -88,7 +88,7 @@ type capture struct {
 	over, uncounted, closed bool
 	// uncertain is a file of which the last look could not tell whether it has a live writer.
 	uncertain string
-	// budget bounds the bytes that may be read before a scan has counted them, spent is what was read; 0 is no bound.
+	// budget bounds the bytes that may be read before a scan has counted them, spent is what was read; 0 means unlimited.
 	budget, spent int64
 	// grant opens what the agent made unreadable; only for a restore.
 	grant bool
@@ -145,15 +145,14 @@ func (c *capture) scanner() *scanner {
 		hands:      newHands(),
 	}
 	if most := c.limits.MaxFiles; most > 0 {
-		// Directories are entries too: what has more of them than files is no tree of sources.
+		// Directories are entries too: a tree with more directories than files does not hold sources.
 		s.limit, s.countLimit = min(s.limit, max(2*most, leastEntries)), min(s.countLimit, most)
 	}
 	return &scanner{survey: s}
 }
 
 // look scans the workspace and reads what differs from what is known; it gives how many paths did. The first one counts
-// what is not captured too. All says that signatures are not believed. Where there is more than the limits allow, nothing is
-// read.
+// what is not captured too. All says that signatures are not believed. If there is more than the limits allow, it reads nothing.
 func (c *capture) look(all bool) (moved int, err error) {
 	s := c.scanner()
 	s.tally, s.all = !c.tallied, all
@@ -364,7 +363,7 @@ func missingLinks(tree *objects.Tree, gitlinks []objects.Edit) []objects.Edit {
 	return missing
 }
 
-// vacant tells whether a tree has nothing at a path, and no file on the way to it.
+// vacant reports whether a path is free in a tree, without a file on the way to it.
 func vacant(tree *objects.Tree, path string) bool {
 	for {
 		name, rest, more := strings.Cut(path, "/")

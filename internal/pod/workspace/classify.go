@@ -10,8 +10,7 @@ import (
 )
 
 // classify decides for every name of a listing whether it is captured. What was decided before stays so, because the
-// base's rules never change; what the base tracks is captured whatever its rules say; git is asked about the rest, once
-// for the whole directory.
+// base's rules never change; what the base tracks is captured whatever its rules say; git decides about the rest, once for the whole directory.
 func (s *scanner) classify(at place, known *folder, list *listing) error {
 	var ask []git.Candidate
 	var asked []*listed
@@ -49,7 +48,7 @@ func classOf(at place, known *folder, name []byte, isDir bool) class {
 		return own
 	}
 	if i, found := known.find(string(name)); found && known.nodes[i].sig.isDir() == isDir {
-		// Rules that end in '/' match directories alone, so a name that became one, or ceased to be, is asked about again.
+		// Rules that end in '/' match only directories, so git decides again about a name that became one, or ceased to be.
 		switch old := &known.nodes[i]; {
 		case old.mark&ignored != 0:
 			return ignore

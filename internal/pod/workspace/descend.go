@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 )
 
-// descend visits the directories of a listing. Where a hand is free it takes the next of them, so that a tree is looked at
+// descend visits the directories of a listing. A free hand takes the next of them, so that a tree is looked at
 // by as many readers as there are processors; what they find is put together when all are back.
 func (s *scanner) descend(at place, list *listing) error {
 	var group sync.WaitGroup

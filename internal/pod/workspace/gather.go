@@ -33,7 +33,7 @@ var errBudget = errors.New("more to read than the limits allow")
 // reading is one path that is read.
 type reading struct {
 	path string
-	// Where captured is true, old is what is known of a captured file: all that is asked is whether it is still a file, and
+	// If captured is true, old is the known state of a captured file: the only question is whether it is still a file, and
 	// its content if it has changed or may have. The answer errElse calls for a closer look, errSame for nothing.
 	captured bool
 	old      node
@@ -141,7 +141,7 @@ func (c *capture) note(r *reading) (changed bool, err error) {
 		c.setMark(r.path, denied)
 		return !known, nil
 	case r.err != nil:
-		// A path that vanished is no problem for a capture that looks once more; the last look must not meet one.
+		// A path that vanished does not matter to a capture that looks once more; the last look must not meet one.
 		if c.readProblem == "" {
 			c.readProblem = describe(r.path, r.err)
 		}

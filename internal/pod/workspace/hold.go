@@ -36,7 +36,7 @@ type holder struct {
 func (h holder) hold() error {
 	e := h.engine
 	h.snapshot.At = e.options.Now()
-	// Where signatures cannot be believed, every file is read.
+	// If signatures are not reliable, it reads every file.
 	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases
 	if !h.still.AtOnce || h.still.Freezer == nil {
 		scanned, err := h.preview(all)
@@ -64,7 +64,7 @@ func (h holder) hold() error {
 }
 
 // preview reads what has changed since the last capture, so that little is left to do when the workspace has to hold h.still.
-// Where the watcher followed everything its word is enough here: a scan for truth comes after it in any case. Scanned tells
+// If the watcher followed everything, its report is enough here: a scan for truth comes after it in any case. Scanned tells
 // whether this was one.
 func (h holder) preview(all bool) (scanned bool, err error) {
 	if h.followed && !all {
@@ -111,8 +111,8 @@ func (h holder) quiet(running bool) (bool, error) {
 	return false, nil
 }
 
-// freeze stops the agent and looks again at what may have moved since the last look. Where a scan then finds something that
-// had changed before and was not noticed, it is read and the agent is frozen once more.
+// freeze stops the agent and looks again at what may have moved since the last look. If a scan then finds an earlier change that was not
+// noticed, freeze reads it and freezes the agent once more.
 func (h holder) freeze(all bool) error {
 	for range freezeTries - 1 {
 		unnoticed, err := h.freezeOnce(all)
@@ -199,7 +199,7 @@ func (h holder) thaw() error {
 	return h.still.Freezer.Thaw(context.WithoutCancel(h.ctx))
 }
 
-// release thaws what is still frozen, unless the caller is to go on with a frozen agent.
+// release thaws what is still frozen, unless the caller continues with a frozen agent.
 func (h holder) release(failed bool) {
 	if !failed && h.still.KeepFrozen {
 		return

@@ -5,10 +5,10 @@ package workspace
 
 import "strings"
 
-// maxRungs of a ladder are open, those at its upper end: paths that come in order seldom go down further at once.
+// maxRungs of a ladder are open, at its upper end: sorted paths seldom go down further at once.
 const maxRungs = 8
 
-// ladder holds the directories from the root to where was worked last, so that paths which come in order are not walked
+// ladder holds the directories from the root to where was worked last, so that sorted paths are not walked
 // from the root each time.
 type ladder struct {
 	root dir
@@ -53,7 +53,7 @@ func (l *ladder) to(path string) (dir, string, error) {
 	return l.top(), name, nil
 }
 
-// back to so many rungs. Where the last of them is not open any more, its path is walked again.
+// back to the given number of rungs. If the last of them is not open any more, its path is walked again.
 func (l *ladder) back(rungs int) error {
 	if l.drop(rungs); rungs == 0 || l.top() != noDir {
 		return nil
@@ -74,7 +74,7 @@ func (l *ladder) top() dir {
 	return l.dirs[len(l.dirs)-1]
 }
 
-// drop keeps so many rungs.
+// drop keeps the given number of rungs.
 func (l *ladder) drop(keep int) {
 	for _, d := range l.dirs[keep:] {
 		d.close()

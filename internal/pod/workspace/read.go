@@ -126,7 +126,7 @@ func (r reader) begin(to *reading, fd int) error {
 	return nil
 }
 
-// readExactly reads so many bytes; fewer say that the file was cut meanwhile.
+// readExactly reads the given number of bytes; fewer say that the file was cut meanwhile.
 func readExactly(fd int, size int64) ([]byte, error) {
 	b := make([]byte, size)
 	for have := 0; have < len(b); {

@@ -103,7 +103,7 @@ func (e *Engine) Recall(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if err == nil {
-		// An engine that is opened later, beside an agent that has been at work meanwhile, must not find it.
+		// An engine that is opened later, next to an agent that has been at work meanwhile, must not find it.
 		err = errors.Join(os.Remove(path), durable.SyncDir(e.options.Scratch))
 	}
 	if err != nil {

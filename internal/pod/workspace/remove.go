@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trashName begins the names that directories to be removed get beside the one that is removed, so that a tree of any
+// trashName begins the names that directories to be removed get next to the one that is removed, so that a tree of any
 // depth is removed with two open directories.
 const trashName = ".tidewaiter-trash-"
 
@@ -39,7 +39,7 @@ func remove(d dir, name string) error {
 	return removeDir(d, name)
 }
 
-// removeDir empties a directory by moving what is in it up beside it, one level at a time, however deep it is. Each
+// removeDir empties a directory by moving its content up next to it, one level at a time, however deep it is. Each
 // directory is opened once, and what is kept in memory is one number for each directory that waits.
 func removeDir(d dir, name string) error {
 	r := remover{parent: d, prefix: trashName + rand.Text() + "-", buffer: make([]byte, direntBuffer)}
@@ -66,7 +66,7 @@ func removeDir(d dir, name string) error {
 type remover struct {
 	parent dir
 	prefix string
-	// made counts the names that were given, waiting are those of directories that are still there.
+	// made counts the names that were given, waiting are the numbers of directories that are still there.
 	made    uint64
 	waiting []uint64
 	buffer  []byte
@@ -74,7 +74,7 @@ type remover struct {
 
 func (r *remover) name(n uint64) string { return r.prefix + strconv.FormatUint(n, 36) }
 
-// empty deletes the files of a directory and moves its directories up beside it.
+// empty deletes the files of a directory and moves its directories up next to it.
 func (r *remover) empty(name string) error {
 	d, err := openGranted(r.parent, name)
 	if err != nil {

@@ -147,7 +147,7 @@ func (r *restorer) makeEqual() error {
 	return r.writeAll()
 }
 
-// scan finds out what is there. Where that is more than is looked at, what is too much is removed first.
+// scan finds out what is there. If that is more than the engine scans, it first removes the excess.
 func (r *restorer) scan() error {
 	for _, remove := range []func() error{
 		func() error { return r.sweep(true) },

@@ -20,7 +20,7 @@ type dir struct {
 	fd int
 }
 
-// noDir is no directory.
+// noDir means no open directory.
 var noDir = dir{fd: -1}
 
 // openRoot opens the workspace's root, whose own path is trusted.
@@ -93,8 +93,7 @@ func file(fd int, path string) *os.File {
 	return os.NewFile(uintptr(fd), path)
 }
 
-// vanished tells whether an error says that the path is not there (any more), or that something on the way is no
-// directory any more.
+// vanished tells whether an error says that the path is not there (any more), or that something on the way is no longer a directory.
 func vanished(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }

@@ -29,8 +29,8 @@ const (
 	maxKept = protocol.WatchdogDescriptors / 2
 	// maxPath is the longest path that a call of the kernel takes, without its NUL.
 	maxPath = 4095
-	// averagePath is how many bytes a path may have on average: all paths together may have so many for each entry that may
-	// be visited. Those of the Linux kernel's sources have 40. Each path is held in memory several times.
+	// averagePath is how many bytes a path may have on average: all paths together may have this number for each entry that may be visited.
+	// Paths of the Linux kernel's sources have 40. Each path is in memory several times.
 	averagePath = 128
 )
 
@@ -63,14 +63,14 @@ type survey struct {
 	tally bool
 	// grant opens directories that the agent made unreadable; only while it is frozen or absent.
 	grant bool
-	// seen is told of every directory that is captured, before it is read, so that it is watched; may be nil.
+	// seen is called with every captured directory, before it is read, so that it is watched; may be nil.
 	seen func(path string, d dir)
 	// partial is true when the scan ended early, closed when the root itself cannot be read.
 	partial, closed bool
 
 	// entries that were visited, pathBytes of them, counted are files of other.
 	entries, pathBytes, counted atomic.Int64
-	// kept is how many directories are held open by who is below them.
+	// kept is how many directories stay open for work below them.
 	kept atomic.Int64
 	// hands has room for every scanner that may help.
 	hands chan struct{}
@@ -264,11 +264,11 @@ func settle(known *folder, nodes []node, o *owner) *folder {
 	return &folder{nodes: append(make([]node, 0, len(nodes)), nodes...), owner: o}
 }
 
-// step decides what becomes of one name.
+// step decides about one name.
 func (s *scanner) step(at place, list *listing, e *listed, old *node) {
 	name := list.name(e)
 	if errors.Is(e.err, unix.ENOENT) {
-		// It went between listing and looking, or it is a name that was asked for.
+		// It went between listing and looking, or it is a requested name.
 		if old != nil {
 			s.lose(at.prefix, old)
 		}
@@ -362,7 +362,7 @@ func (s *scanner) mayBeHeld(path string, size int64) bool {
 	return e != nil && e.Mode&unix.S_IFMT == unix.S_IFREG && e.Size == size
 }
 
-// stepDir notes a directory that is captured, to be visited when all names beside it are known.
+// stepDir notes a directory that is captured, to be visited when all of its siblings are known.
 func (s *scanner) stepDir(prefix string, list *listing, n node, old *node) {
 	n.sig = signature{mode: n.sig.mode}
 	if old != nil {

@@ -46,7 +46,7 @@ func (s signature) isRegular() bool  { return s.kind() == unix.S_IFREG }
 func (s signature) isLink() bool     { return s.kind() == unix.S_IFLNK }
 func (s signature) executable() bool { return s.mode&0o100 != 0 }
 
-// mark says what is known of a name beside its signature.
+// mark says what is known of a name in addition to its signature.
 type mark uint8
 
 const (
@@ -58,7 +58,7 @@ const (
 	linked
 	// ignored by the base's rules: counted, never captured.
 	ignored
-	// outside: cannot be in a tree; found is reported anew by each scan.
+	// outside: cannot be in a tree; each scan reports found again.
 	outside
 	// unread: not captured yet, or reading it failed; captured at the next occasion.
 	unread
@@ -78,7 +78,7 @@ type node struct {
 	mark mark
 }
 
-// folder is a directory: names sorted as bytes. Folders of one capture may be shared with those of the capture before;
+// folder is a directory: names sorted as bytes. Folders of one capture may be shared with the previous capture's;
 // only the one named by owner may change a folder in place.
 type folder struct {
 	nodes []node

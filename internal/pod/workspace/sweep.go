@@ -74,7 +74,7 @@ func (c *capture) clearIgnored() (int, error) {
 	return len(paths), nil
 }
 
-// sweepBatch is how many names are asked about at once.
+// sweepBatch is how many names git checks at once.
 const sweepBatch = 1024
 
 // sweep removes what the target does not have without keeping a list of it, for a workspace that holds more than is looked

@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 )
 
-// maxDirectories that came and went are asked about in a capture. Git finds out on the disk that a name is a directory's: 60,000 of them took
-// 44 s where as many files took less than one.
+// maxDirectories is how many directories that came and went a capture checks. Git finds out on the disk that a name is a directory's:
+// 60,000 of them took 44 s where as many files took less than one.
 const maxDirectories = sweepBatch
 
 // Transient are names that the watcher saw come and go: neither the capture that was recorded last has them nor this one. What was in them nobody knows.
@@ -48,7 +48,7 @@ func (t *Transient) join(later Transient) {
 	t.Incomplete = t.Incomplete || later.Incomplete
 }
 
-// passed gives what was taken from the watcher as names that came and went: those that were removed, and that neither the capture knows nor any of the
+// passed gives what was taken from the watcher as names that came and went: removed names that neither the capture knows nor any of the
 // folders before it. What the base's rules ignore is left out.
 func (c *capture) passed(before ...*folder) (Transient, error) {
 	t := Transient{Incomplete: c.events.partial}

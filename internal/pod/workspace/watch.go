@@ -26,7 +26,7 @@ const (
 	// maxChanged bounds the paths that are remembered between two captures; beyond it a capture scans.
 	maxChanged = 64 << 10
 	// nap is how long the reader sleeps after each read, so that events coalesce: to wake for each of them costs more than
-	// all the rest. The kernel's queue (16,384 events by default) takes those of 20 ms at 250,000 changes a second; nobody
+	// all the rest. The kernel's queue (16,384 events by default) holds 20 ms of 250,000 changes a second; nobody
 	// needs to know sooner, and a capture reads the queue itself.
 	nap = 20 * time.Millisecond
 )
@@ -239,7 +239,7 @@ type taken struct {
 	followed bool
 	// lost says that events were lost: a file may have changed without any other sign.
 	lost bool
-	// gone are those of the paths whose name was removed, and partial says that there may be others.
+	// gone are the paths whose name was removed, and partial says that there may be others.
 	gone    []git.Candidate
 	partial bool
 }
@@ -267,7 +267,7 @@ func (w *watcher) take() taken {
 	return t
 }
 
-// giveBack remembers what was taken for nothing. It wakes nobody: who took it knows, and tries again when it is time.
+// giveBack remembers what was taken without use. It wakes nobody: who took it knows, and tries again when it is time.
 func (w *watcher) giveBack(t taken) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -296,7 +296,7 @@ func (w *watcher) takeCreated() []string {
 }
 
 // forgetCreated makes sure that directories that appeared are watched when they are next seen: one of the same name may
-// have been watched before. Where one was moved, that holds for each of them: what is below it has come along without an event.
+// have been watched before. If one was moved, that holds for each of them: what is below it has come along without an event.
 func (w *watcher) forgetCreated() []string {
 	created := w.created
 	w.created = nil

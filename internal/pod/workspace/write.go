@@ -72,7 +72,7 @@ func (r *restorer) writeAll() error {
 	return r.adoptWritten()
 }
 
-// makeDirs makes the directories that entries go into, and those that stand for linked commits, one after the other: what
+// makeDirs makes the directories that entries go into, and directories for linked commits, one after the other: what
 // is in their way is removed, and no two shall do that at once.
 func (r *restorer) makeDirs() error {
 	l := ladder{root: r.capture.engine.root, open: func(parent dir, name string) (dir, error) {
@@ -147,7 +147,7 @@ func (r *restorer) adoptWritten() error {
 	return nil
 }
 
-// writer writes entries of a tree, those of one directory after the other.
+// writer writes entries of a tree, one directory after the other.
 type writer struct {
 	ladder
 	from   *git.Objects
@@ -189,7 +189,7 @@ func (w *writer) window(ctx context.Context, list []placing) error {
 	return err
 }
 
-// check makes sure that the repository gave what was asked for: nothing reads the file again.
+// check makes sure that the repository gave the right content: nothing reads the file again.
 func (w *writer) check(p *placing, content []byte) error {
 	if objects.Hash(objects.KindBlob, content) != p.entry.ID {
 		return fmt.Errorf("%w: object %s is not what its name says", git.ErrCorrupt, p.entry.ID)

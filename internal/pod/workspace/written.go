@@ -53,7 +53,7 @@ func (e *Engine) Written(ctx context.Context, limit int) (changes []judge.Change
 	return slices.DeleteFunc(changes, func(c judge.Change) bool { return drop[c.Path] }), whole, nil
 }
 
-// writtenPath is what became of a path since the base; false where no tree would say anything about it.
+// writtenPath is the change of a path since the base; false if no tree would show it.
 func writtenPath(root dir, base *objects.Tree, path string) (judge.Change, bool) {
 	c := judge.Change{Path: path, Kind: judge.Modified}
 	before := base.Lookup(path)

@@ -107,8 +107,8 @@ func (r *recorder) moveRefs(ctx context.Context, i journal.Intent) error {
 		trusted.Move{Name: protocol.RefDelivery, Old: i.OldDelivery, New: i.Delivery})
 }
 
-// settle makes the workspace what the intent says. Where that fails the intent is withheld, and returned as it is to be
-// acted on then; the error is why.
+// settle makes the workspace what the intent says. If that fails, the intent is withheld, and settle returns the intent to carry out
+// instead; the error is why.
 func (r *recorder) settle(ctx context.Context, i journal.Intent) (journal.Intent, error) {
 	err := r.restore(ctx, i)
 	if err == nil || steps.Fatal(err) || ctx.Err() != nil {
@@ -133,7 +133,7 @@ func (r *recorder) settle(ctx context.Context, i journal.Intent) (journal.Intent
 	return *r.Journal.State().Pending, err
 }
 
-// undo takes back what was begun of a patch that the workspace cannot hold: its paths and no others, because a volume that
+// undo takes back a begun patch that the workspace cannot hold: its paths and no others, because a volume that
 // is full has no room to write what is there already.
 func (r *recorder) undo(ctx context.Context, i journal.Intent) error {
 	before, err := objects.ParseID(r.Journal.State().Workspace.Tree)
@@ -158,7 +158,7 @@ func (r *recorder) undo(ctx context.Context, i journal.Intent) error {
 	return nil
 }
 
-// withheld says why an intent is not acted on in full, and what those who asked for it are told.
+// withheld says why an intent is not acted on in full, and the answer to its requests.
 func (r *recorder) withheld(i journal.Intent, cause error) (journal.Withheld, error) {
 	reason := plain.CutBytes(faults.OneLine(cause), maxReason)
 	held := journal.Withheld{Sequence: i.Sequence, Reason: "the watchdog could not make the workspace what it should be: " + reason}

@@ -120,7 +120,7 @@ func (o *Occasion) Pin(t journal.Task) {
 	}
 }
 
-// freeze is what became of the last freeze; nothing where there is no agent.
+// freeze is the result of the last freeze; zero without an agent.
 func (o Occasion) freeze() Freeze {
 	if o.Freezer == nil {
 		return Freeze{}

@@ -19,7 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// maxFileChanges bounds the events of one checkpoint; how many more there were is told in one line.
+// maxFileChanges bounds the events of one checkpoint; one line has the number of further ones.
 const maxFileChanges = 20_000
 
 // fileChange is one line of the log of file events: what happened to a path between two checkpoints. It is derived from
@@ -35,7 +35,7 @@ type fileChange struct {
 	Omitted      int    `json:"omitted,omitempty"`
 }
 
-// fileEvents is the log of them. It is a log for people: where it cannot be written the checkpoint goes on, and the chain
+// fileEvents is the log of them. It is a log for users: if it cannot be written, the checkpoint continues, and the chain
 // still holds everything that is in it.
 type fileEvents struct {
 	path string

@@ -32,7 +32,7 @@ type Patch struct {
 	Text string
 }
 
-// sum identifies what was asked for.
+// sum identifies the patch.
 func (p Patch) sum() string {
 	sum := sha256.Sum256([]byte(p.Text))
 	return hex.EncodeToString(sum[:])

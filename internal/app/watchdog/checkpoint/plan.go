@@ -117,8 +117,7 @@ func (s *Service) writeCommit(j judged, o Occasion, tree, parent, message string
 	return id.String(), err
 }
 
-// nothingNew says that the workspace is as the last checkpoint left it, was judged the same, and that nothing is to be
-// done about it.
+// nothingNew says that the workspace is as the last checkpoint left it, had the same verdict, and needs no action.
 func nothingNew(s journal.State, j judged, i journal.Intent) bool {
 	w := s.Workspace
 	same := j.snapshot.Settled && w.Settled && w.Tree == i.Tree && w.Judgement == i.Judgement && w.TreeVerdict == i.TreeVerdict

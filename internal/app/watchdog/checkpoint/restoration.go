@@ -23,7 +23,7 @@ type restoration struct {
 	paths [][]byte
 	// differ are the paths that become different by it.
 	differ []string
-	// chosen by a person.
+	// chosen by a user.
 	chosen bool
 	// to is the number of the checkpoint that was chosen; 0 for what was promoted last. request is the id of who chose it.
 	to      int64
@@ -58,7 +58,7 @@ func (s *Service) aim(ctx context.Context, o Occasion, j *judged) error {
 	return err
 }
 
-// wentBack is what an agent is told of what went back; nil where nothing did.
+// wentBack is what a notice says of what went back; nil if nothing did.
 func (j judged) wentBack() *notice.Back {
 	if j.back == nil {
 		return nil
@@ -78,7 +78,7 @@ func (j judged) kept(paths []string) (n int) {
 	return n
 }
 
-// judgePart judges what a workspace holds once its violating paths are as they were promoted last: as a whole, with
+// judgePart checks what a workspace holds once its violating paths are as they were promoted last: as a whole, with
 // everything else that was found in it.
 func (s *Service) judgePart(ctx context.Context, o Occasion, j judged) (judge.Judgement, error) {
 	beside := judging.Surroundings{Workspace: j.snapshot.Workspace}
@@ -119,7 +119,7 @@ func (s *Service) splice(ctx context.Context, current, other objects.ID, paths [
 	return back, nil
 }
 
-// rawPaths are all of the paths, each once: those that were meant and those that differ by it, because a file can be in
+// rawPaths are all of the paths, each once: the intended ones and the ones that differ by it, because a file can be in
 // the way of a directory.
 func rawPaths(lists ...[]string) [][]byte {
 	raw, seen := [][]byte{}, map[string]bool{}
@@ -157,7 +157,7 @@ func within(paths []string) func(string) bool {
 	}
 }
 
-// violatingPaths are those that break a rule which blocks; never nil.
+// violatingPaths are the paths that break a rule which blocks; never nil.
 func violatingPaths(j judge.Judgement) []string {
 	paths, seen := []string{}, map[string]bool{}
 	for _, v := range j.Violations {

@@ -31,7 +31,7 @@ func (r *refusal) Error() string { return r.reason }
 
 func refuse(format string, args ...any) error { return &refusal{reason: fmt.Sprintf(format, args...)} }
 
-// rollback is one that was asked for, on its way.
+// rollback is a requested rollback in progress.
 type rollback struct {
 	protocol.Rollback
 	service *Service
@@ -211,7 +211,7 @@ func (b *rollback) known(ctx context.Context, j judged, paths []string) error {
 	return nil
 }
 
-// touched are the paths that go back: those that become different, and those that no tree can hold.
+// touched are the paths that go back: paths that become different, and paths that no tree can hold.
 func touched(j judged) []string {
 	list := slices.Clone(j.back.differ)
 	all := j.back.paths == nil
@@ -229,7 +229,7 @@ func touched(j judged) []string {
 	return slices.Compact(list)
 }
 
-// nothing is the result of a rollback that had nothing to do.
+// nothing is the result of a rollback without a change.
 func (b *rollback) nothing() string {
 	if b.Kind == protocol.RollbackSmart {
 		return "Reverted 0 files with violations: no path breaks a rule"

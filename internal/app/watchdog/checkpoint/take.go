@@ -17,7 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
-// judged is a captured and judged workspace.
+// judged is a captured and checked workspace.
 type judged struct {
 	snapshot    workspace.Snapshot
 	judgement   judge.Judgement
@@ -29,8 +29,7 @@ type judged struct {
 	changed int
 }
 
-// slowJudging is from when on a judgement is told as slow: the time that the requirements give it. Judging goes on to its
-// end all the same.
+// slowJudging is the duration from which on a check is reported as slow: the time in the requirements. The check still continues to its end.
 const slowJudging = 5 * time.Second
 
 // Take completes what a crash interrupted, and takes a checkpoint. An error means that nothing was recorded, or that the intent is in the
@@ -42,7 +41,7 @@ func (s *Service) Take(ctx context.Context, o Occasion) (Taken, error) {
 	return s.take(ctx, o)
 }
 
-// take captures, judges, records and acts.
+// take captures, checks, records and acts.
 func (s *Service) take(ctx context.Context, o Occasion) (Taken, error) {
 	j, err := s.capture(ctx, o)
 	t := Taken{Snapshot: j.snapshot, Judgement: j.judgement}
@@ -96,8 +95,8 @@ func (o Occasion) keepsFrozen() bool {
 	return o.Freezer != nil && (o.Hold || e.Strategy == policy.StrategyShadow || e.RevertOnViolation != policy.RevertNone)
 }
 
-// look captures and judges. What is to be taken back has to be captured with the agent held still, so that nothing it
-// writes between capture and restore is lost: where the first look went without a freeze, there is a second one.
+// look captures and checks. A capture that a restore follows needs a frozen agent, so that nothing it writes in between is lost: if the
+// first look went without a freeze, there is a second one.
 func (s *Service) look(ctx context.Context, o Occasion) (judged, error) {
 	j, err := s.lookOnce(ctx, o, o.Hold || o.AtOnce)
 	for tries := 0; err == nil && tries < movingTries && o.moves(j); tries++ {
@@ -150,7 +149,7 @@ func limitsOf(c policy.Changes) workspace.Limits {
 	return workspace.Limits{MaxFileSize: c.MaxFileSize, MaxBytes: c.MaxWorkspaceSize, MaxFiles: c.MaxWorkspaceFiles}
 }
 
-// tellSlow tells of a judgement that took long.
+// tellSlow reports a check that took long.
 func (s *Service) tellSlow(took time.Duration) {
 	problem := ""
 	if took > slowJudging {

@@ -77,7 +77,7 @@ func (w *Workspace) MakeRoom(ctx context.Context) error {
 	return err
 }
 
-// tellCleared says what was removed from a workspace that was too full to be laid out.
+// tellCleared says what was removed from a workspace that was too full to be prepared.
 func (w *Workspace) tellCleared(ctx context.Context, names int) {
 	if names == 0 {
 		return

@@ -62,7 +62,7 @@ func (s *Service) Review(ctx context.Context, o protocol.Orders) (supervise.Revi
 	}
 	s.Log.InfoContext(ctx, "Reviewed before delivery", "verdict", j.Verdict, "policy", o.Policy.Hash, "violations", len(j.Violations))
 	switch {
-	case o.Policy.Enforcement == policy.Audit: // everything is judged, nothing is held
+	case o.Policy.Enforcement == policy.Audit: // it checks everything, and holds nothing
 		return e, nil
 	case j.Verdict != protocol.Valid:
 		e.Objection = judge.Summary(j)

@@ -18,14 +18,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
-// Bounds of the work on a history, counted in judged paths: at about 10 µs each, 10 s.
+// Bounds of the work on a history, counted in checked paths: at about 10 µs each, 10 s.
 const (
 	maxHistoryPaths = 1_000_000
-	// commitCost is what a commit costs beside its paths: two small git processes.
+	// commitCost is what a commit costs in addition to its paths: two small git processes.
 	commitCost = 500
 )
 
-// judgeHistory judges the commits between base and head as the head was judged: what base…commit changes, under the policy
+// judgeHistory checks the commits between base and head as the head was checked: what base…commit changes, under the policy
 // in effect now. That is what somebody who checks the commit out would get; parent…commit would let a violation pass that
 // two commits make together. It says what the newest commit that fails breaks, and nothing where every one passes.
 func (s *Service) judgeHistory(ctx context.Context, o protocol.Orders) (string, error) {

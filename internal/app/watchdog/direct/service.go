@@ -46,7 +46,7 @@ func (s *Service) Follow(o protocol.Orders) {
 	s.note(s.now().Follow())
 }
 
-// answerID is the id of the answer to a question. No directive of a person has a slash in its id.
+// answerID is the id of the answer to a question. No directive of a user has a slash in its id.
 func answerID(question string) string { return "answer/" + question }
 
 // answers to questions that the agent has asked.

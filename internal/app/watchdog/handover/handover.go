@@ -179,7 +179,7 @@ func (s *Service) pack(ctx context.Context, e entry) (path string, packed []byte
 	return protocol.ChangesPath, packed, err
 }
 
-// changed packs what a checkpoint has changed. Where the repository does not say it, what the journal says has to do.
+// changed packs what a checkpoint has changed. If the repository does not say it, the journal's record has to do.
 func (s *Service) changed(ctx context.Context, e entry) ([]byte, error) {
 	c := protocol.Changes{Checkpoint: e.sequence, Previous: e.previous, At: e.at, Task: e.task, Verdict: e.verdict, Action: e.action}
 	if e.from != e.to {
@@ -212,7 +212,7 @@ func pack(document any) ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false) // it is no page, and would have three times the bytes
+	encoder.SetEscapeHTML(false) // it is not a page, and would have three times the bytes
 	err := errors.Join(encoder.Encode(document), w.Close())
 	return packed.Bytes(), err
 }

@@ -39,7 +39,7 @@ func (e entry) String() string {
 	return fmt.Sprintf("checkpoint %d", e.sequence)
 }
 
-// bytes of memory that it takes beside itself.
+// bytes of memory that it refers to.
 func (e entry) bytes() int {
 	if e.steering == nil {
 		return 0

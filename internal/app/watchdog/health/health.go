@@ -38,7 +38,7 @@ const (
 	maxProblem = 256
 )
 
-// fullness of a volume that is told, in percent. They are steps, so that a volume that fills is told thrice and not always.
+// fullness of a volume from which on it is reported, in percent. They are steps, so that a filling volume is reported three times and not always.
 var fullness = [...]int64{95, 90, 80}
 
 // Health has the problems that the watchdog works around. Its methods are safe for concurrent use; its zero value has no problems.

@@ -53,7 +53,7 @@ func Code(err error) int {
 	}
 }
 
-// limited passes so many bytes on, and then fails.
+// limited passes the given number of bytes on, and then fails.
 type limited struct {
 	out  io.Writer
 	left int

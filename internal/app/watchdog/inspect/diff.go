@@ -103,7 +103,7 @@ const maxListed = 512
 // errNoCheckpoint: the record has no checkpoint of that number.
 var errNoCheckpoint = errors.New("no such checkpoint")
 
-// findCheckpoint finds the checkpoint that is asked for in the journal, and what to compare it with.
+// findCheckpoint finds the requested checkpoint in the journal, and what to compare it with.
 func findCheckpoint(d trusted.Dir, q protocol.Inquiry) (journal.Intent, against, error) {
 	data, err := trusted.ReadJournal(d)
 	if err != nil {

@@ -131,7 +131,7 @@ func verifyJournal(data []byte, s sound, known string) (chain.Result, error) {
 	return chain.Verify(records, corrupt, s, known)
 }
 
-// String is what a person reads.
+// String is the text for users.
 func (v verification) String() string {
 	text := fmt.Sprintf("whole: %d journal lines, %d checkpoints, %d deliveries and %d objects, every link holds\n",
 		v.Lines, v.Checkpoints, v.Deliveries, v.Objects)
@@ -161,7 +161,7 @@ type sound struct {
 
 var _ chain.Repository = sound{}
 
-// finish checks the rest of the repository, where that is asked for and nothing is broken so far.
+// finish checks the rest of the repository, if the caller wants that and nothing is broken so far.
 func (s sound) finish(r chain.Result, err error, history bool) (verification, error) {
 	if err == nil && r.Whole && history {
 		err = s.repository.Check(s.ctx, r.Gaps...)

@@ -32,7 +32,7 @@ type Judge struct {
 	repo *git.Repository
 	base func() (objects.ID, error)
 	log  *slog.Logger
-	// memory of what was judged before in the workspace.
+	// memory of earlier checks of the workspace.
 	memory judge.Cache
 }
 
@@ -98,7 +98,7 @@ func (j *Judge) judge(ctx context.Context, tree objects.ID, changes []judge.Chan
 	})
 }
 
-// contents reads blobs of the trusted repository for a judgement. What cannot be read is not judged, and so refused.
+// contents reads blobs of the trusted repository for a check. What cannot be read is not checked, and so refused.
 func (j *Judge) contents(ctx context.Context) judge.Contents {
 	return func(hexIDs []string, limit int64, visit func(int, []byte, bool)) {
 		ids := make([]objects.ID, len(hexIDs))

@@ -14,7 +14,7 @@ import (
 // maxTree bounds a tree object in bytes: a directory of a million names fits.
 const maxTree = 64 << 20
 
-// names lists directories of a tree for a judgement.
+// names lists directories of a tree for a check.
 func (j *Judge) names(ctx context.Context, tree objects.ID) judge.Lookup {
 	return func(dirs []string) map[string][]string {
 		l := listing{children: map[string][]string{}, names: make(map[string][]string, len(dirs))}
@@ -56,7 +56,7 @@ func (l *listing) want(dirs []string) {
 	}
 }
 
-// read the directories of one level, and find those of the next. One that cannot be read is left out, with all below it.
+// read the directories of one level, and find the next level's. One that cannot be read is left out, with all below it.
 func (l *listing) read(ctx context.Context, j *Judge, level []directory) (next []directory, err error) {
 	ids := make([]objects.ID, 0, len(level))
 	for _, d := range level {

@@ -37,7 +37,7 @@ type gitSecret struct {
 }
 
 // readSecret reads the Secret that is mounted in a directory; all is empty where there is none. The keys are those of one
-// version, so that no password is held against the list of hosts of another one.
+// version, so that no password is checked against the list of hosts of another one.
 func readSecret(dir string) (gitSecret, error) {
 	for range secretTries {
 		version, secret, err := readVersion(dir)

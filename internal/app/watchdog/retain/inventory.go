@@ -15,13 +15,13 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// inventory is what the trusted repository holds beside the history of the base.
+// inventory is what the trusted repository holds in addition to the history of the base.
 type inventory struct {
 	// reach is everything that is needed, and everything that checkpoints hold.
 	reach *git.Reach
 	// contents of the checkpoints that were never promoted, from the oldest to the newest, after what is kept in any case.
 	contents []retention.Content
-	// holds says what each of them holds alone.
+	// holds says what only each of them holds.
 	holds map[int64]hold
 	// bytes on disk of everything that is reached, without the base's tree.
 	bytes int64
@@ -45,13 +45,13 @@ func (s *Service) neededTrees(state journal.State, l ledger, o protocol.Orders) 
 	return needed
 }
 
-// hold is what a checkpoint holds that nothing kept and no newer checkpoint does.
+// hold is what only this checkpoint holds, compared with kept and newer ones.
 type hold struct {
 	tree string
 	ids  []objects.ID
 }
 
-// takeInventory finds out what is needed, what is there beside it, and what that takes. Everything promoted is needed; so
+// takeInventory finds out what is needed, what else is there, and what that takes. Everything promoted is needed; so
 // are the last state of the workspace and what attempts start from, and every checkpoint that a Checkpoint object or a
 // request names.
 func (s *Service) takeInventory(ctx context.Context, o protocol.Orders) (*inventory, error) {

@@ -15,9 +15,9 @@ import (
 
 // ledger is what the journal says of checkpoints and commits.
 type ledger struct {
-	// checkpoints with a commit of their own, in order.
+	// checkpoints with a commit of their own, oldest first.
 	checkpoints []ledgerEntry
-	// records of all checkpoints as Checkpoint objects, in order.
+	// records of all checkpoints as Checkpoint objects, oldest first.
 	records  []retention.Checkpoint
 	promoted []string
 	commits  []string

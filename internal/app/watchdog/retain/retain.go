@@ -38,7 +38,7 @@ type Options struct {
 // Service keeps one repository small.
 type Service struct {
 	Options
-	// shedAbove so many bytes that checkpoints have added, the budget of unpromoted content is looked at again.
+	// shedAbove is the number of added bytes after which the service checks the budget of unpromoted content again.
 	shedAbove int64
 
 	working  sync.WaitGroup

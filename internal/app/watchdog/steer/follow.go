@@ -52,7 +52,7 @@ func (s *Service) followPulse(ctx context.Context, pulse func(context.Context) (
 		case <-ctx.Done():
 			return
 		case <-pulses.C:
-			if p, err := pulse(ctx); err == nil { // a runner that does not answer is told of elsewhere
+			if p, err := pulse(ctx); err == nil { // another place reports a runner that does not answer
 				s.Pulse(p)
 			}
 		}
@@ -69,7 +69,7 @@ func (s *Service) Pulse(p protocol.RunnerPulse) {
 	})
 }
 
-// commands are the processes beside the agent's own, as far as the detectors look at them.
+// commands are the processes other than the agent's own, as far as the detectors look at them.
 func commands(told []protocol.RunnerProcess) (list []anomaly.Command) {
 	for _, c := range told[:min(len(told), maxCommands)] {
 		list = append(list, anomaly.Command{Name: plain.CutBytes(c.Name, maxCommand), Age: c.Age})

@@ -57,8 +57,8 @@ func (s *Service) Settle(id string, done bool) {
 	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Settle(f, id, done) })
 }
 
-// held keeps a request back until nothing is wanted any more. It says whether the request may be sent on then: not where who has sent it has
-// hung up or was ended.
+// held keeps a request back until the session wants no act any more. It says whether to pass the request on then: not if its client has
+// hung up or the agent has ended.
 func (s *Service) held(ctx context.Context, born int64) bool {
 	for s.state.Act != nil && s.state.Born() == born {
 		settled := s.gate.settled

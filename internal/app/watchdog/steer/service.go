@@ -63,7 +63,7 @@ type Options struct {
 // Service is the supervisor of one agent's conversation. Make it with New. A nil Service is that of a run without an agent.
 type Service struct {
 	options Options
-	// changed says that there is something to report, and late when what was held back may be told.
+	// changed says that there is something to report, and late when a delayed report is due.
 	changed chan struct{}
 	late    *time.Timer
 	// unspoken says that there may be a Line.
@@ -189,7 +189,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 		return nil, nil
 	}
 	reply, effects := s.state.Request(s.facts(), r)
-	_ = s.do(effects) // it is in the log, and the agent is asked again
+	_ = s.do(effects) // it is in the log, and the agent gets the request again
 	if reply.Held != nil {
 		if !s.held(ctx, born) {
 			return nil, nil
@@ -238,7 +238,7 @@ func (s *Service) with(decide func(*session.State, session.Facts) session.Effect
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.do(decide(&s.state, s.facts())) // it is in the log, and the agent is asked again
+	_ = s.do(decide(&s.state, s.facts())) // it is in the log, and the agent gets the request again
 }
 
 // look at the state.

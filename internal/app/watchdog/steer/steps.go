@@ -37,7 +37,7 @@ func (u *unwritten) recorded() journal.Steered {
 	return r
 }
 
-// write steps down, after those that wait.
+// write steps down, after the waiting ones.
 func (u *unwritten) write(steps []protocol.SteeringStep) {
 	if len(steps) > 0 {
 		u.newest = steps[len(steps)-1].Sequence

@@ -24,7 +24,7 @@ type Journal interface {
 	State() journal.State
 }
 
-// errClosed is told to an agent that calls a tool when nothing more is taken from it.
+// errClosed is the answer to an agent that calls a tool after its task is over.
 var errClosed = errors.New("no task accepts calls: the task is complete, or the attempt is ending")
 
 // Backend is the backend of the tool server. Its methods are safe for concurrent use.
@@ -32,7 +32,7 @@ type Backend struct {
 	journal Journal
 	trees   func() (*objects.Tree, error)
 	calls   chan Call
-	// answered is told which answer the agent got.
+	// answered gets the answer that reached the agent.
 	answered func(question string)
 	// view is how things stood when the loop told it last.
 	view   atomic.Pointer[view]

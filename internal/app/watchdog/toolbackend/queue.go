@@ -26,11 +26,11 @@ const (
 type Queue struct {
 	backend *Backend
 	journal Journal
-	// open: patches are taken for the task.
+	// open: the task accepts patches.
 	open   bool
 	task   string
 	orders protocol.Orders
-	// patches that wait, the oldest first, and the one that is being judged.
+	// patches that wait, the oldest first, and the one that is being checked.
 	patches []*PatchCall
 	taken   *PatchCall
 	asked   []*questionCall
@@ -117,7 +117,7 @@ func (q *Queue) submit(call *PatchCall) {
 	call.done <- done
 }
 
-// ask journals a question that is asked for the first time.
+// ask journals a new question.
 func (q *Queue) ask(call *questionCall) {
 	j := q.journal.State()
 	text, asked := j.Questions[call.ID]
