@@ -24,7 +24,7 @@ type Episode struct {
 	Causes string `json:"causes,omitempty"`
 }
 
-// Climb takes a rung for tried, in a turn of the run; 0 for none.
+// Climb records that steering has tried a rung, in a turn of the run; 0 for none.
 func (e *Episode) Climb(rung policy.Rung, runTurn int64, now time.Time) {
 	if !slices.Contains(e.Tried, rung) {
 		e.Tried = append(e.Tried, rung)

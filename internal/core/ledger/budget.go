@@ -193,7 +193,7 @@ func Over(b Budget, used, reserved, wanted Amount) error {
 	return wait
 }
 
-// Nearly tells users the used percentage of a budget's most used resource; empty if it is below the warning.
+// Nearly tells users how much is left of a budget's most used resource; empty while the used share is below percent.
 func Nearly(b Budget, used Amount, percent int) string {
 	text, most := "", new(big.Rat)
 	for _, r := range Resources() {

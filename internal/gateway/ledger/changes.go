@@ -39,8 +39,8 @@ type Checkpoints struct{ ledger *Ledger }
 func (l *Ledger) Checkpoints() Checkpoints { return Checkpoints{l} }
 
 // Record what a checkpoint has changed. When Record returns, they survive a crash of the machine. It leaves existing changes as they are;
-// fresh says that there were none. missing is why it stored less than all of them. The caller, the watchdog, has removed secrets, so that
-// its pod pays for that.
+// fresh says that there were none. missing is why it stored less than all of them. The watchdog has removed secrets, so that its
+// pod pays for that.
 func (k Checkpoints) Record(ctx context.Context, o Owner, c protocol.Changes) (fresh bool, missing string, err error) {
 	const what = "record the changes of a checkpoint"
 	if o.FeatureUID == "" || c.Checkpoint < 1 {

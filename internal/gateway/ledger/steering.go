@@ -28,8 +28,8 @@ type Steering struct{ ledger *Ledger }
 func (l *Ledger) Steering() Steering { return Steering{l} }
 
 // Record one step. When Record returns, it survives a crash of the machine. Record leaves an existing step as it is; fresh says that there
-// was none. The result missing is why it stored less than all of it: texts that surgery removed and inserted have the same room as diffs. The caller,
-// the watchdog, has removed secrets.
+// was none. The result missing is why it stored less than all of it: texts that surgery removed and inserted have the same room as diffs. The watchdog
+// has removed secrets.
 func (k Steering) Record(ctx context.Context, o Owner, s protocol.SteeringStep) (fresh bool, missing string, err error) {
 	const what = "record a step of steering"
 	if o.FeatureUID == "" || s.Sequence < 1 {

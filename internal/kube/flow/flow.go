@@ -35,7 +35,7 @@ func Run[S any](ctx context.Context, scope S, steps ...Step[S]) error {
 type Close struct {
 	// Write writes the status; nil when it is as it should be, or cannot be known.
 	Write func(context.Context) error
-	// Tell sends events; Run calls it only after the status is written, or if it need not be written.
+	// Tell sends events; Finish calls it only after the status is written, or if it need not be written.
 	Tell func()
 	// Recheck is when to reconcile again without an event; 0 is never.
 	Recheck time.Duration
