@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// Withheld stands for a text that cannot be searched within the work that there is for it.
+	// Withheld replaces a text that cannot be searched within its limit of work.
 	Withheld = "[withheld: the search for secrets would take too long]"
 	// maxText bounds a text in a line of a log, in bytes.
 	maxText = 16 << 10

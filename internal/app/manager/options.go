@@ -33,7 +33,7 @@ type Options struct {
 	IntakeAddress  string
 	MetricsAddress string
 	ViewAddress    string
-	// LedgerToken is the file with the token by which the gateway lets its ledger be read.
+	// LedgerToken is the file with the token for reading the gateway's ledger.
 	LedgerToken string
 }
 

@@ -53,13 +53,13 @@ type Options struct {
 	Models string
 	Tools  string
 	Proxy  string
-	// Window of the context of the agent's model in tokens; 0 if nobody knows it.
+	// Window is the context window of the agent's model in tokens; 0 if it is unknown.
 	Window int64
 	// Paths of the pod.
 	Paths Paths
 	// Grace that an agent has between SIGTERM and SIGKILL.
 	Grace time.Duration
-	// BudgetPause is how long a raised budget may not be noticed; 0 is the proxy's own.
+	// BudgetPause is how long the proxy may take to notice a raised budget; 0 means its default.
 	BudgetPause time.Duration
 	// Linger is how long a finished watchdog waits for the pod to end it: a sidecar that ends by itself is started again.
 	Linger time.Duration

@@ -168,7 +168,7 @@ type Pulse struct {
 	Commands []Command `json:"commands,omitempty"`
 	// Answers says that some of a model's answer has come since the last pulse.
 	Answers bool `json:"answers,omitempty"`
-	// Lives says that there was a sign that the connection of an answer lives, of which nothing else need have come.
+	// Lives says that the connection of an answer has shown a sign of life, even if nothing of the answer has come.
 	Lives bool `json:"lives,omitempty"`
 	// Idle says that the agent has nothing to do: it waits for a user, has a call on hold, or has ended its turn and waits for the next task.
 	Idle bool `json:"idle,omitempty"`

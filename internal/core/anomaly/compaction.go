@@ -4,7 +4,7 @@
 package anomaly
 
 // Compaction says when a client sums up the conversation by itself, to make room: at Percent of the window, or when less than Free tokens
-// of it are left. The zero value is a client that does not, or of which nobody knows.
+// of it are left. The zero value is a client that does not, or an unknown one.
 type Compaction struct {
 	Percent int
 	Free    int64

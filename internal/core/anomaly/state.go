@@ -110,7 +110,7 @@ type Thread struct {
 	Status    int       `json:"status,omitempty"`
 	// Failing are the calls since the last good answer, and who is to blame for them.
 	Failing failures.Streak `json:"failing,omitzero"`
-	// Served says that a model has answered, and that no turn was heard since.
+	// Served says that a model has answered, and that no turn has come since.
 	Served bool `json:"served,omitempty"`
 }
 
@@ -195,7 +195,7 @@ func (s *State) thread(id int, kind conversation.Kind) *Thread {
 	return t
 }
 
-// Retain forgets the threads that nobody knows any more.
+// Retain keeps the known threads and forgets all others.
 func (s *State) Retain(known func(thread int) bool) {
 	s.Threads = slices.DeleteFunc(s.Threads, func(t *Thread) bool { return !known(t.ID) })
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// MaxFile is the size of a file of which the difference is kept, in bytes.
+	// MaxFile is the largest size in bytes of a file whose difference is kept.
 	MaxFile = 1 << 20
 	// maxPart bounds what is kept of one file, so that a list of dependencies does not take the room of everything else.
 	maxPart = 256 << 10

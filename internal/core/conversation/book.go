@@ -98,7 +98,7 @@ type Turn struct {
 type Thread struct {
 	ID     int    `json:"id"`
 	Kind   Kind   `json:"kind"`
-	System Digest `json:"system"` // the last one that it was heard with
+	System Digest `json:"system"` // the newest one
 	// Before is the digest of the system text before that one. A request about the whole conversation, such as the one for its summary, may
 	// have a system text of its own.
 	Before Digest `json:"before"`

@@ -167,7 +167,7 @@ type Call struct {
 type Result struct {
 	// ID of the call.
 	ID string
-	// Name of the tool, in dialects in which a result may have an ID that its call has not; "" in others.
+	// Name of the tool, in dialects in which a result may have an ID that its call lacks; "" in others.
 	Name string
 	Text Quote
 	// Failed says that the client marks it as an error.

@@ -52,7 +52,7 @@ type Work struct {
 type Notice struct {
 	Feature, Branch, Commit string
 	At                      time.Time
-	// Touches says in words what of the Feature it touches.
+	// Touches says in words which part of the Feature it affects.
 	Touches string
 	// Paths that concern it, the first ones, of Count.
 	Paths []string

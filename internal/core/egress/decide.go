@@ -10,7 +10,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// Reason says in one word why something is refused; it is part of the gateway's answer and of its log.
+// Reason says in one word why the gateway refuses something; it is part of the gateway's answer and of its log.
 type Reason string
 
 // Reasons.
@@ -63,7 +63,7 @@ func FieldOf(user string) (Field, bool) {
 	return "", false
 }
 
-// Refusal is the decision that something may not be reached.
+// Refusal is the decision to refuse a target.
 type Refusal struct {
 	// Reason in one word.
 	Reason Reason

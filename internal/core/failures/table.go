@@ -135,8 +135,7 @@ func (a Answer) name() string {
 	return a.Reason
 }
 
-// Of finds who is to blame for an answer that is not good. A reason that is not in the table is the agent's, so that nobody gets an attempt
-// for an error that nobody has thought about.
+// Of finds who caused a failed answer. A reason that is not in the table counts as the agent's, so that unexpected errors give no further attempts.
 func Of(a Answer) Row {
 	for _, r := range Rows() {
 		if r.Reason != "" && r.Reason == a.Reason || a.Reason == "" && r.First <= a.Status && a.Status <= r.Last && r.Reason == "" {

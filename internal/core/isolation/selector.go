@@ -31,8 +31,7 @@ const (
 	DoesNotExist Operator = "DoesNotExist"
 )
 
-// Selects reports whether the selector selects an object with these labels. An operator that is not known here holds: what
-// cannot be read is taken to select.
+// Selects reports whether the selector selects an object with these labels. An unknown operator holds: an unreadable selector counts as selecting.
 func (s Selector) Selects(labels map[string]string) bool {
 	for key, want := range s.Labels {
 		if is, there := labels[key]; !there || is != want {

@@ -145,7 +145,7 @@ type TaskRejected struct {
 type TaskEnded struct {
 	Name     string `json:"name"`
 	ExitCode int    `json:"exitCode"`
-	// Stopped: the watchdog had been asked to end it, or its task was dropped.
+	// Stopped: the watchdog had orders or a signal to end it, or the orders dropped its task.
 	Stopped bool `json:"stopped,omitempty"`
 	// Failure of its latest model calls, if it ended because of them; nil otherwise.
 	Failure *protocol.Failure `json:"failure,omitempty"`
@@ -163,7 +163,7 @@ type Calls struct {
 	Failure *protocol.Failure `json:"failure,omitempty"`
 }
 
-// TaskCompleted is the agent's word that a task is done.
+// TaskCompleted is the agent's statement that a task is done.
 type TaskCompleted struct {
 	Name string `json:"name"`
 	// Summary in the agent's words.
@@ -258,7 +258,7 @@ type Done struct {
 type Told struct {
 	// Checkpoint that it is about; 0 for none.
 	Checkpoint int64 `json:"checkpoint,omitempty"`
-	// Delivered says that the agent's input has taken it; nobody knows whether it was read.
+	// Delivered says that the agent's input has accepted it; it is unknown whether the agent read it.
 	Delivered bool `json:"delivered"`
 	// Text of the message, cut if it is long.
 	Text string `json:"text"`

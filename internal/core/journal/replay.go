@@ -33,7 +33,7 @@ type State struct {
 	Promoted Promoted
 	// Start is the tree that an attempt starts from: the last promoted one, or the one that a user has restored since.
 	Start string
-	// Pending is the intent that may not have been acted on completely.
+	// Pending is the intent that may not be carried out completely.
 	Pending *Intent
 	// Asked is the newest question of the current task's agent; nil for none. Questions are the texts of all questions since the Feature began, by id.
 	Asked     *protocol.Question

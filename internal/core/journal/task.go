@@ -26,7 +26,7 @@ type Task struct {
 	// Start is the runner's ID of its start, and Before the ID of the one before its last correction or restart.
 	Start, Before int64
 	ExitCode      int
-	// Session: the agent has one. Stopped: the watchdog had been asked to end it.
+	// Session: the agent has one. Stopped: the watchdog had orders or a signal to end it.
 	Session, Stopped bool
 	// Corrections is the number of corrections in this attempt, and Correction the text for the agent in the current one.
 	Corrections int

@@ -5,7 +5,7 @@ package judge
 
 import "github.com/tidewaiter/tidewaiter/internal/core/policy"
 
-// Rule is one thing that a change must hold to. It carries its own proof: inputs that it rejects and accepts.
+// Rule is one requirement for changes. It carries its own proof: inputs that it rejects and accepts.
 type Rule struct {
 	// ID names the rule in violations and policies; kebab-case, never changed once released.
 	ID string

@@ -14,7 +14,7 @@ type Scope string
 
 // Scopes of budgets.
 const (
-	// Feature budgets have the UID of a Feature as their key. They are for as long as it lives.
+	// Feature budgets have the UID of a Feature as their key. They last as long as the Feature.
 	Feature Scope = "Feature"
 	// Project budgets have a namespace as their key. They are for a calendar month.
 	Project Scope = "Project"

@@ -106,7 +106,7 @@ func (i Interaction) Folds() bool {
 }
 
 // FoldID is the ID of the record that a call is folded into: one for all calls of a Feature that ended in the same minute for the same
-// reason. Whatever is in it is not the agent's choice, so that nobody can make many of them.
+// reason. The agent chooses no part of it, so that it cannot make many of them.
 func (i Interaction) FoldID() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %q %q %d %d", i.FeatureUID, i.Attempt, i.Task, i.Backend, i.Reason, i.Status, i.At.Unix()/60))
 	return "folded-" + hex.EncodeToString(sum[:16])

@@ -12,7 +12,7 @@ const (
 	MaxNames   = 20 << 20
 	// MaxProject of all Features of a project: a twentieth of the volume that the installation has (5 GiB).
 	MaxProject = 256 << 20
-	// MinFree is the share of a volume, in percent, that has to be free for more: calls have it for themselves.
+	// MinFree is the share of a volume, in percent, that has to be free for changes: only calls may use it.
 	MinFree = 10
 )
 

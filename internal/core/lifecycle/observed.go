@@ -158,7 +158,7 @@ type Locks struct {
 	// Held are the contracts whose Leases name this Feature. A held lock that is in no status was taken by a process that died before it
 	// recorded that, or is about to be freed.
 	Held []string
-	// Reclaimed says from whom held locks were taken that had expired.
+	// Reclaimed says from which Features the held locks were taken after they had expired.
 	Reclaimed []Contender
 	// Busy says who is in the way of wanted locks that are not held.
 	Busy []Contender
@@ -287,7 +287,7 @@ type Run struct {
 	Epoch int64
 	// WorkspaceReady is true once the workspace is prepared.
 	WorkspaceReady bool
-	// AgentRunning is true while the agent's process lives.
+	// AgentRunning is true while the agent's process is running.
 	AgentRunning bool
 	// AgentRan is true once a task of the attempt has begun.
 	AgentRan bool

@@ -66,7 +66,7 @@ type Place struct {
 // apiVersion is the parameter that names the version of Azure's API.
 const apiVersion = "api-version"
 
-// Target is where a call goes.
+// Target is the destination of a call.
 type Target struct {
 	// Path below the base URL, escaped.
 	Path string
@@ -180,7 +180,7 @@ func (b Backend) LimitMember(d dialect.Dialect) string {
 	return kind.LimitMember
 }
 
-// Unread are members of a dialect that would bound an answer, and that the backend may not read. What an agent says there is not believed.
+// Unread are members of a dialect that would bound an answer, and that the backend may not read. The gateway does not trust an agent's values there.
 func (b Backend) Unread(d dialect.Dialect) dialect.Names {
 	kind, _ := FindKind(b.Kind)
 	if d.Name != chatDialect || kind.LimitMember != "" || kind.BothLimits {

@@ -23,7 +23,7 @@ type Config struct {
 
 // Backend is a provider of models, or a server that speaks like one.
 type Backend struct {
-	// Name by which policies speak of it.
+	// Name by which policies refer to it.
 	Name string `json:"name"`
 	// Dialects that it speaks.
 	Dialects []string `json:"dialects"`

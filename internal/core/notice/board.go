@@ -23,7 +23,7 @@ const (
 // Board has the notices about its work for an agent that reads no lines. It gets them with its next model call, or next to the next result
 // of a tool. The notice of a newer checkpoint replaces that of the previous one. The zero Board is empty; a Board is stored as JSON.
 type Board struct {
-	// Words that the agent has not been told, the oldest first.
+	// Words are the notices that wait for the agent, the oldest first.
 	Words []Word `json:"words,omitempty"`
 	// Ahead are the broken rules that no checkpoint has seen and about which the agent has no warning; Warned are the ones with a warning.
 	Ahead  []Point `json:"ahead,omitempty"`
@@ -156,7 +156,7 @@ func (b *Board) say(w Word) {
 	b.Words = b.Words[max(0, len(b.Words)-maxWords):]
 }
 
-// Keep keeps what stands in notes that are still in the conversation. The agent gets a note again if the conversation no longer shows it
+// Keep keeps the notice whose note is still in the conversation. The agent gets a note again if the conversation no longer shows it
 // and it still holds.
 func (b *Board) Keep(there func(after int) bool) {
 	if b.Stands == nil || there(b.Stands.After) {

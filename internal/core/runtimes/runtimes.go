@@ -4,7 +4,7 @@
 // Package runtimes knows what each way to run an agent can do, and in which execution mode a Feature's agent runs.
 package runtimes
 
-// Channel is how a running agent can be told something.
+// Channel is how messages reach a running agent.
 type Channel string
 
 // Channels.
@@ -42,7 +42,7 @@ type Runtime struct {
 	Deterministic bool
 	// Channel by which it gets violations while it works in Interactive mode.
 	Channel Channel
-	// Sessions: it can be started again in its session, and told something.
+	// Sessions: it can start again in its session, with a message.
 	Sessions bool
 	// Pause of it.
 	Pause Pause

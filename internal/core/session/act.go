@@ -10,7 +10,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// Act is what steering wants done with the whole run, because words have not helped. Until it is settled, no request is sent on.
+// Act is a measure of steering on the whole run, because messages have not helped. Until it is settled, the session passes no request on.
 type Act struct {
 	// ID of the act: the watchdog carries out one ID once. It contains the number of the step. No request of a user has such an ID.
 	ID string `json:"id"`

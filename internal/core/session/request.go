@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
-// Pending is a request that was heard and is not answered yet.
+// Pending is a request without an answer so far.
 type Pending struct {
 	request dialect.Request
 	turn    conversation.Turn
@@ -76,7 +76,7 @@ func (s *State) Released(f Facts, p *Pending) (Reply, Effects) {
 	return (&decision{s: s, f: f}).reply(*p, steering.Step{})
 }
 
-// Born counts the agents that this State has heard: a request of an earlier one is not sent on.
+// Born counts the agents that this State has heard: the session does not pass on a request of an earlier one.
 func (s *State) Born() int64 { return s.born }
 
 // begin forgets the conversation about another task.

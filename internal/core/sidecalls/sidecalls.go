@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecalls knows by which models the agents of a runtime make small calls of their own, such as for titles. It is all that the
+// Package sidecalls knows which models the agents of a runtime use for small calls of their own, such as for titles. It is all that the
 // gateway must know of runtimes.
 package sidecalls
 

@@ -106,7 +106,7 @@ type Connected struct {
 	Exited *protocol.RunnerExited
 	// Failure as in AgentExited.
 	Failure *protocol.Failure
-	// Leftovers: an agent was started at some time, so that processes of it may live.
+	// Leftovers: an agent was started at some time, so that processes of it may still run.
 	Leftovers bool
 	// Frozen: the runner stopped everything while nobody watched.
 	Frozen bool
@@ -175,7 +175,7 @@ func (e NotStarted) apply(s *State, _ time.Time) {
 	}
 }
 
-// AgentExited: the process that was started has ended; others may live.
+// AgentExited: the process that was started has ended; others may still run.
 type AgentExited struct {
 	Code int
 	// Failure of its latest model calls, if it ended because of them; nil otherwise.

@@ -89,9 +89,9 @@ type Task struct {
 type Agent struct {
 	// Connected: the runner is connected.
 	Connected bool
-	// Running: the process that was started lives.
+	// Running: the started process is running.
 	Running bool
-	// Leftovers: a process of the agent may live; true from a start until everything was killed.
+	// Leftovers: a process of the agent may be running; true from a start until everything was killed.
 	Leftovers bool
 	// Frozen until a user has acted, and since when.
 	Frozen   bool
@@ -164,7 +164,7 @@ type Delivery struct {
 type State struct {
 	// Seal: there is no agent; the attempt only delivers, or does an errand.
 	Seal bool
-	// Sessions: the agent can be started again in its session, and told something.
+	// Sessions: the agent can start again in its session, with a message.
 	Sessions bool
 	// Errand: the sealed attempt has orders for something other than a delivery.
 	Errand bool

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrUnauthenticated: the token is not that of a pod that may use the gateway.
 	ErrUnauthenticated = errors.New("not authenticated")
-	// ErrUnavailable: it cannot be told at the moment; the caller is to try again.
+	// ErrUnavailable: the answer is unknown at the moment; the caller should try again.
 	ErrUnavailable = errors.New("not available at the moment")
 )
 

@@ -30,7 +30,7 @@ func keepFeature(ctx context.Context, tx *transaction, o Owner) (bytes int64, er
 	return bytes, err
 }
 
-// Owners lists the Features of which anything is recorded, in the order of their UIDs: those after one, at most 500.
+// Owners lists the Features with records, sorted by UID: at most 500 after the given one.
 func (l *Ledger) Owners(ctx context.Context, after string) ([]Owner, error) {
 	var owners []Owner
 	err := l.read(ctx, "list the Features of the ledger", func(db *sql.DB) error {

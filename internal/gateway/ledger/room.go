@@ -33,7 +33,7 @@ const (
 type Dropped struct {
 	Owner
 
-	// Answers of calls of which the rest was kept, and Calls of which nothing was kept but their part of the totals.
+	// Answers is the number of calls that lost only their answers, and Calls the number of calls of which only the totals remain.
 	Answers, Calls int
 	// Bytes that this gave back.
 	Bytes int64

@@ -32,7 +32,7 @@ type Options struct {
 	Pod policy.Pod
 	// Intake and Gateway are the addresses that the pod may talk to; it has no DNS.
 	Intake, Gateway netip.Addr
-	// Dialect that the agent's backend speaks, for an agent that is to be told, and ContextWindow of its model in tokens; zero for others.
+	// Dialect of the agent's backend and ContextWindow of its model in tokens, for agents of runtimes that speak every dialect; zero for others.
 	Dialect       string
 	ContextWindow int64
 }

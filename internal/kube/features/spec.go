@@ -90,7 +90,7 @@ func strategy(f *v1alpha1.Feature, effective policy.Effective) (name, reason str
 	return judge.Strategy(Plan(f), contracts, effective)
 }
 
-// Ephemeral reports whether a Feature's volumes live and die with its pod.
+// Ephemeral reports whether a Feature's volumes last as long as its pod.
 func Ephemeral(f *v1alpha1.Feature) bool {
 	return f.Spec.Workspace != nil && f.Spec.Workspace.Ephemeral
 }

@@ -52,7 +52,7 @@ func Stallf(reason, format string, args ...any) error {
 	return &Ending{Kind: Stall, Reason: reason, err: fmt.Errorf(format, args...)}
 }
 
-// Quietf is normal concurrency: nobody needs to know. after is when to look again should no event come.
+// Quietf is normal concurrency: nobody needs to know. The argument after is when to look again without an event.
 func Quietf(after time.Duration, format string, args ...any) error {
 	return &Ending{Kind: Quiet, After: after, err: fmt.Errorf(format, args...)}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Bound returns the pod, with its uid, to which a token for our audience is bound. The caller has to check the permissions of that pod.
-// Nothing is remembered.
+// Bound caches nothing.
 func (a *Authenticator) Bound(ctx context.Context, token string) (types.NamespacedName, types.UID, error) {
 	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return types.NamespacedName{}, "", fmt.Errorf("malformed token: %w", ErrUnauthenticated)

@@ -27,7 +27,7 @@ import (
 // Setting says who decides whether pods get user namespaces.
 type Setting string
 
-// Settings. Auto goes by what nodes report. They do not report whether the file system of a volume can be mounted with mapped users, so
+// Settings. Auto uses what nodes report. They do not report whether the file system of a volume can be mounted with mapped users, so
 // that users may know better.
 const (
 	Auto   Setting = "auto"

@@ -17,7 +17,7 @@ import (
 const (
 	Group   = "view.tidewaiter.dev"
 	Version = "v1alpha1"
-	// APIService is the object by which kube-apiserver knows this API.
+	// APIService is the object that registers this API with kube-apiserver.
 	APIService = Version + "." + Group
 )
 

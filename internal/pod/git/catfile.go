@@ -22,8 +22,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Objects reads objects through one git process that keeps running, and starts it again if it ends. Its methods may be
-// called concurrently; they take turns.
+// Objects reads objects through one git process that keeps running, and starts it again if it ends. Its methods are safe for concurrent
+// use; they take turns.
 type Objects struct {
 	runner runner
 	// recent blobs are not read from git; may be nil.

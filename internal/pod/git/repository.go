@@ -109,7 +109,7 @@ func (r *Repository) Store() *objects.Store { return r.store }
 // Objects reads objects of the repository.
 func (r *Repository) Objects() *Objects { return r.objects }
 
-// MoreObjects reads objects of the repository too, through a process of its own, for readers that shall not take turns. The
+// MoreObjects reads objects of the repository too, through a process of its own, for readers that must not take turns. The
 // caller closes it.
 func (r *Repository) MoreObjects() *Objects { return &Objects{runner: r.runner} }
 

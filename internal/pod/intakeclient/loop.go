@@ -39,7 +39,7 @@ type Queue interface {
 	// Batch is the oldest reports, within bounds.
 	Batch(bytes, reports int) []protocol.Report
 	Ack(protocol.ReportAck) error
-	// SetAside takes one report out of the queue that nobody will ever take, for a reason, and keeps it elsewhere.
+	// SetAside removes one report from the queue that intake refuses for good, and keeps it elsewhere with the reason.
 	SetAside(r protocol.ReportAck, reason string) error
 	Ready() <-chan struct{}
 }

@@ -55,7 +55,7 @@ type Options struct {
 }
 
 const (
-	// DefaultPause is how long a raised budget may not be noticed.
+	// DefaultPause is how long the proxy may take to notice a raised budget.
 	DefaultPause = 5 * time.Second
 	// DefaultUsageEvery is as seldom as checkpoints are: each makes the manager write the Feature's status.
 	DefaultUsageEvery = 30 * time.Second

@@ -21,7 +21,7 @@ import (
 // Observer sees the requests of an agent and the answers of its models, and may change the requests. Many goroutines call it. It must not
 // keep bytes of a request after Asked has returned: the next request overwrites them.
 type Observer interface {
-	// Known is what at the beginning of a conversation has been heard before; see dialect.Dialect.ReadFurther.
+	// Known returns the part at the beginning of a conversation that came before; see dialect.Dialect.ReadFurther.
 	Known(list []byte) conversation.Known
 	// Asked gets a request for an answer before the proxy sends it on. It returns the body to send instead, and an observer of the answer, or
 	// nil. It may keep the request back. The proxy does not send a nil body on: its client has hung up, or the watchdog has ended it.
@@ -34,7 +34,7 @@ type Exchange interface {
 	Turn() int64
 	// Passed is called when more of an answer has come, or only a sign that the connection is alive. It is called often, and must not block.
 	Passed(says bool)
-	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 if nobody knows it.
+	// Answered gets an answer as far as it has come, and the context window of its model in tokens; 0 if it is unknown.
 	Answered(a *conversation.Answer, window int64)
 	// Failed hears an answer that is an error.
 	Failed(a failures.Answer)

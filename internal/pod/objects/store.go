@@ -13,8 +13,7 @@ import (
 	"path/filepath"
 )
 
-// Store writes into the objects directory of a repository. Written objects survive a loss of power. It may
-// be used by several goroutines.
+// Store writes into the objects directory of a repository. Written objects survive a loss of power. It is safe for concurrent use.
 type Store struct {
 	dir string
 	// sync makes a file or directory durable. Tests look at what is there at that moment.

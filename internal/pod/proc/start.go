@@ -17,7 +17,7 @@ var ErrFrozen = errors.New("the container is frozen")
 
 // Command is what to start.
 type Command struct {
-	// Argv of which the first is looked up in the PATH of Env unless it holds a slash.
+	// Argv is the command. Start looks up its first element in the PATH of Env unless it contains a slash.
 	Argv []string
 	// Env as NAME=value, complete.
 	Env []string

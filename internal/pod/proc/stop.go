@@ -68,8 +68,8 @@ var stops = sync.OnceValues(func() (<-chan unix.Signal, error) {
 	return heard, nil
 })
 
-// Stops returns the requests to end that come from outside of this container, as signals. A request that nobody has taken
-// yet stands for those behind it. It is the same channel in each call.
+// Stops returns the requests to end that come from outside of this container, as signals. A request that waits in the channel represents
+// later ones. It is the same channel in each call.
 func Stops() (<-chan unix.Signal, error) {
 	if os.Getpid() != 1 {
 		return nil, ErrNotInit

@@ -21,8 +21,7 @@ import (
 // that results from the segments.
 const FoldAbove = 4 << 20
 
-// Journal is the journal on disk, and the state that results from it. It is the only writer of the file. Its methods may be
-// called from any goroutine.
+// Journal is the journal on disk, and the state that results from it. It is the only writer of the file. Its methods are safe for concurrent use.
 type Journal struct {
 	path string
 	now  func() time.Time

@@ -96,7 +96,7 @@ type Snapshot struct {
 	FoundTotal int64
 	// Workspace counts files and bytes, ignored ones included, the root's .git too.
 	Workspace judge.Workspace
-	// At is the moment that the snapshot stands for.
+	// At is the time that the snapshot represents.
 	At time.Time
 	// Settled is true when the snapshot is one state that the workspace was in. Only then may it be promoted.
 	Settled bool
@@ -109,7 +109,7 @@ type Snapshot struct {
 	Frozen    bool
 	FrozenFor time.Duration
 	Processes int
-	// Transient are names that came and went since the last capture that was recorded; see Engine.Recorded.
+	// Transient are names that appeared and disappeared since the last recorded capture; see Engine.Recorded.
 	Transient Transient
 	// Dirty counts the paths that were read.
 	Dirty int

@@ -18,7 +18,7 @@ import (
 // 60,000 of them took 44 s where as many files took less than one.
 const maxDirectories = sweepBatch
 
-// Transient are names that the watcher saw come and go: neither the capture that was recorded last has them nor this one. What was in them nobody knows.
+// Transient are names that the watcher saw appear and disappear: neither the last recorded capture nor this one has them. Their content is unknown.
 type Transient struct {
 	// Names are the first ones, at most protocol.MaxTransient, as the file system has them. A directory stands for all that was in it.
 	Names []string

@@ -39,7 +39,7 @@ const (
 	grace = 20 * time.Second
 )
 
-// Bare is a caller to whom nothing applies: no templates, no rules for answers, no budgets. The token is the name of its Feature.
+// Bare is a caller without terms: no templates, no rules for answers, no budgets. The token is the name of its Feature.
 func Bare(feature string) modelserver.Caller {
 	return modelserver.Caller{
 		Feature: feature, UID: feature, Attempt: 1, Task: "form", Silence: silence, Role: func(string) string { return policy.RolePrimary },
@@ -58,7 +58,7 @@ func Rich(feature string) modelserver.Caller {
 	return c
 }
 
-// Checked is a caller to whom all of it applies: what Rich says, and rules for answers.
+// Checked is a caller with all terms: Rich's, and rules for answers.
 func Checked(feature string) modelserver.Caller {
 	c := Rich(feature)
 	c.Answers = answers.Rules{Checks: []answers.Checks{{Sections: []string{"Summary"}, Phrases: []string{"as an AI"}, Patterns: []string{"answer"}}}, Retries: 2}

@@ -34,7 +34,7 @@ type Turn struct {
 	Run string `json:"run,omitempty"`
 	// Yield is how long Codex waits for that command before it continues without it; 0 means 10 seconds.
 	Yield Duration `json:"yield,omitempty"`
-	// Tool calls a tool by its name; the name that it is offered by may have that of its server before it.
+	// Tool calls a tool by its name; the offered name may begin with the name of its server.
 	Tool *Call `json:"tool,omitempty"`
 	// Tools calls several in one answer.
 	Tools []Call `json:"tools,omitempty"`

@@ -77,7 +77,7 @@ func (s *Service) Given() directives.List {
 	return s.now()
 }
 
-// Open are the directives that the agent is to be told, or has still to address.
+// Open are the directives that the agent must receive, or must still address.
 func (s *Service) Open() []directives.Directive { return s.Given().Open() }
 
 // Status of all, as it is reported.

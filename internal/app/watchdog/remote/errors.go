@@ -9,7 +9,7 @@ type CredentialsError struct{ message string }
 // Error says what is missing and where.
 func (e *CredentialsError) Error() string { return e.message }
 
-// HostError: the Secret that the Feature names may not be sent to the repository's host.
+// HostError: the Feature's Secret is not for the repository's host.
 type HostError struct{ message string }
 
 // Error names the Secret, the refused host and the allowed hosts.

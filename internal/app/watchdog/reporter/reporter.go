@@ -22,7 +22,7 @@ type Spool interface {
 	Append(protocol.Report) (protocol.Report, error)
 }
 
-// Journal is where answers and last words are remembered.
+// Journal stores answers and final reports.
 type Journal interface {
 	Note(journal.Record) error
 	State() journal.State
@@ -31,7 +31,7 @@ type Journal interface {
 // Options of a Reporter.
 type Options struct {
 	Spool Spool
-	// Health is what goes with each status.
+	// Health has the problems that each status contains.
 	Health *health.Health
 	Now    func() time.Time
 	Log    *slog.Logger

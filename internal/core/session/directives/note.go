@@ -41,7 +41,7 @@ type Said struct {
 // Told is what a conversation contains about directives. A Told never changes: its methods return another one.
 type Told []Said
 
-// Keep what stands in notes that are still there. A model that does not see them any more has not heard of them.
+// Keep what stands in notes that are still there. A directive whose note is gone counts as not received.
 func (m Told) Keep(there func(after int) bool) Told {
 	return slices.DeleteFunc(slices.Clone(m), func(s Said) bool { return !there(s.After) })
 }

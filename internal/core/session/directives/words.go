@@ -42,7 +42,7 @@ func NewWord(id string, outcome Outcome, reason string) Word {
 	return Word{ID: id, Outcome: outcome, Reason: spoken.Reason(reason)}
 }
 
-// Words finds the lines of a text that speak of directives: "DIRECTIVE id: OUTCOME - reason".
+// Words finds the lines of a text about directives: "DIRECTIVE id: OUTCOME - reason".
 func Words(text string) (words []Word) {
 	for s := range spoken.Sentences(text, lead) {
 		for _, o := range Outcomes() {

@@ -127,7 +127,7 @@ func (s *State) Spend(rung Rung) {
 	}
 }
 
-// Thread is when one was looked at and told something.
+// Thread says when steering last checked a thread, and which messages the thread got.
 type Thread struct {
 	ID     int    `json:"id"`
 	Main   bool   `json:"main,omitempty"`
@@ -149,7 +149,7 @@ type Tool struct {
 	Name   string `json:"name"`
 }
 
-// Retain forgets the threads that nobody knows any more.
+// Retain keeps the known threads and forgets all others.
 func (s *State) Retain(known func(thread int) bool) {
 	s.Threads = slices.DeleteFunc(s.Threads, func(t Thread) bool { return !known(t.ID) })
 }
