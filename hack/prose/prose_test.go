@@ -82,8 +82,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestComments(t *testing.T) {
-	const file = `// Copyright of somebody.
+// commented is a file with a comment at each place where one can be.
+const commented = `// Copyright of somebody.
 
 // Package p is shown.
 package p
@@ -126,7 +126,9 @@ const (
 	Two = 2 // Two is shown
 )
 `
-	parsed, err := parser.ParseFile(token.NewFileSet(), "p.go", file, parser.ParseComments)
+
+func TestComments(t *testing.T) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), "p.go", commented, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
