@@ -57,7 +57,7 @@ type State struct {
 	Finished bool
 }
 
-// Working is the name of the agent's current task, the one that is begun and not done, even if the orders do not list it any more; empty if there
+// Working is the name of the agent's current task, which has begun and is not done, even if the orders no longer list it; empty if there
 // is none.
 func (s State) Working() string {
 	if s.Orders != nil {
@@ -75,8 +75,8 @@ func (s State) Working() string {
 	return ""
 }
 
-// Unfinished is a task that was begun in this attempt or in an earlier one, and is neither done nor dropped: the last of those that the orders list
-// or, if there is none, one that they do not list any more. The name is empty if there is none.
+// Unfinished is a task that began in this attempt or in an earlier one, and is neither done nor dropped. It is the last such task in the
+// orders or, if there is none, one that they no longer list. The name is empty if there is none.
 func (s State) Unfinished() (name string, task Task) {
 	unfinished := func(t Task) bool { return !t.Done && (t.Policy.Hash != "" || t.From != "") }
 	for _, known := range slices.Sorted(maps.Keys(s.Tasks)) {

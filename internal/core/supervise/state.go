@@ -55,9 +55,9 @@ const (
 type Task struct {
 	Name  string
 	Phase Phase
-	// Begun: the watchdog has started its agent in this attempt, or is about to. At most one task is begun and not done.
+	// Begun: the watchdog has started its agent in this attempt, or is about to. At most one begun task is not done.
 	Begun bool
-	// Listed: the orders list it. Dropped: they did not list it at some time since it was begun, so its agent ends, and a task that is listed again
+	// Listed: the orders list it. Dropped: they did not list it at some time since it began, so its agent ends, and a task that is listed again
 	// begins again after that.
 	Listed, Dropped bool
 	// Captured: a checkpoint was taken after its agent had ended.
@@ -212,7 +212,7 @@ type State struct {
 // Over says that the attempt has ended.
 func (s State) Over() bool { return s.Final != nil || s.Left }
 
-// Current is the index of the task that is begun and not done or, if there is none, of the first one that is not done; -1 if all are.
+// Current is the index of the begun task that is not done or, if there is none, of the first one that is not done; -1 if all are.
 func (s State) Current() int {
 	next := -1
 	for i, t := range s.Tasks {
