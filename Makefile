@@ -60,7 +60,15 @@ images: build $(addprefix $(BIN)/,$(TESTBED)) ## Build the product's image and t
 
 .PHONY: release
 release: ## Make a release in directory OUT: images, install.yaml, SBOMs, provenance and checksums of VERSION, such as 0.1.0
-	@hack/release/release.sh
+	@hack/release/release.sh product
+
+.PHONY: release-agents
+release-agents: ## Make a release of the agents' images in directory OUT, of VERSION; RUNTIMES="claude-code codex" makes those only
+	@hack/release/release.sh agents
+
+.PHONY: load
+load: ## Load the images of release directory DIR into your kind, k3d or minikube: that of the current context, or KIND and NAME
+	@hack/release/load.sh "$(or $(DIR),$(error set DIR, the directory of a release))" $(KIND) $(NAME)
 
 .PHONY: install
 install: cluster-up images

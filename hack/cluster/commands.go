@@ -33,6 +33,7 @@ const usage = `usage: run.sh COMMAND
   load-image ARCHIVE    make an image known to the cluster
   verify                check on the running cluster that it does what it promises
 
+TIDEWAITER_KUBERNETES=1.35 is another version of Kubernetes for the local cluster and for assets; README.md lists them.
 With KUBECONFIG set, up, status, kubeconfig and kubectl use that cluster; nothing is built or taken down.
 `
 
@@ -84,7 +85,7 @@ func newDriver() (driver, error) {
 	if err != nil {
 		return driver{}, err
 	}
-	c, err := cluster.New(sources, layout, os.Stderr)
+	c, err := cluster.New(sources, os.Getenv("TIDEWAITER_KUBERNETES"), layout, os.Stderr)
 	if err != nil {
 		return driver{}, err
 	}

@@ -38,11 +38,11 @@ const (
 func writeLayout(dir, version string, built []build) (string, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, b := range built {
-		image, err := b.compressed()
+		compressed, err := b.compressed()
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", b.architecture, err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: compressed, Descriptor: v1.Descriptor{
 			MediaType: types.OCIManifestSchema1, Platform: &v1.Platform{OS: "linux", Architecture: b.architecture},
 		}})
 	}
@@ -60,11 +60,43 @@ func writeLayout(dir, version string, built []build) (string, error) {
 // compressed is the image that was built for one architecture, with its layers compressed. They are read, when the image is written, from a
 // directory of what was built.
 func (b build) compressed() (v1.Image, error) {
-	unpacked := b.image + ".unpacked"
-	if err := os.Mkdir(unpacked, 0o700); err != nil {
+	built, err := b.image()
+	if err != nil {
 		return nil, err
 	}
-	if err := unpack(b.image, unpacked); err != nil {
+	config, err := built.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	if config.Architecture != b.architecture {
+		return nil, fmt.Errorf("%s is for %s", b.archive, config.Architecture)
+	}
+	layers, err := built.Layers()
+	if err != nil {
+		return nil, err
+	}
+	out, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		&v1.ConfigFile{Architecture: config.Architecture, OS: config.OS, Config: config.Config, RootFS: v1.RootFS{Type: "layers"}})
+	for _, l := range layers {
+		if err != nil {
+			return nil, err
+		}
+		var compressed v1.Layer
+		if compressed, err = tarball.LayerFromOpener(l.Uncompressed, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(6), tarball.WithCompressedCaching); err == nil {
+			out, err = mutate.AppendLayers(out, compressed)
+		}
+	}
+	return out, err
+}
+
+// image is what was built for one architecture. It is read from a directory beside the archive, which is unpacked there the first time.
+func (b build) image() (v1.Image, error) {
+	unpacked := b.archive + ".unpacked"
+	if err := os.Mkdir(unpacked, 0o700); err == nil {
+		if err := unpack(b.archive, unpacked); err != nil {
+			return nil, err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	index, err := layout.ImageIndexFromPath(unpacked)
@@ -76,35 +108,9 @@ func (b build) compressed() (v1.Image, error) {
 		return nil, err
 	}
 	if len(list.Manifests) != 1 {
-		return nil, fmt.Errorf("%s has %d images, and one is wanted", b.image, len(list.Manifests))
+		return nil, fmt.Errorf("%s has %d images, and one is wanted", b.archive, len(list.Manifests))
 	}
-	built, err := index.Image(list.Manifests[0].Digest)
-	if err != nil {
-		return nil, err
-	}
-	config, err := built.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	if config.Architecture != b.architecture {
-		return nil, fmt.Errorf("%s is for %s", b.image, config.Architecture)
-	}
-	layers, err := built.Layers()
-	if err != nil {
-		return nil, err
-	}
-	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
-		&v1.ConfigFile{Architecture: config.Architecture, OS: config.OS, Config: config.Config, RootFS: v1.RootFS{Type: "layers"}})
-	for _, l := range layers {
-		if err != nil {
-			return nil, err
-		}
-		var compressed v1.Layer
-		if compressed, err = tarball.LayerFromOpener(l.Uncompressed, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(6)); err == nil {
-			image, err = mutate.AppendLayers(image, compressed)
-		}
-	}
-	return image, err
+	return index.Image(list.Manifests[0].Digest)
 }
 
 // unpack an OCI archive.
@@ -144,11 +150,11 @@ func unpack(archive, dir string) error {
 	}
 }
 
-// indexOf is the image of a release, for all architectures, and its version.
-func indexOf(dir string) (index v1.ImageIndex, digest v1.Hash, version string, err error) {
-	path, err := layout.FromPath(filepath.Join(dir, imagesDir, product))
+// indexOf is an image of a release, for all architectures, and the version of the release.
+func indexOf(dir, image string) (index v1.ImageIndex, digest v1.Hash, version string, err error) {
+	path, err := layout.FromPath(filepath.Join(dir, imagesDir, image))
 	if err != nil {
-		return nil, v1.Hash{}, "", fmt.Errorf("%s is not a release directory: %w", dir, err)
+		return nil, v1.Hash{}, "", fmt.Errorf("%s is not a release directory with the image %s: %w", dir, image, err)
 	}
 	all, err := path.ImageIndex()
 	if err != nil {
@@ -166,14 +172,14 @@ func indexOf(dir string) (index v1.ImageIndex, digest v1.Hash, version string, e
 	return index, d.Digest, d.Annotations[annotationVersion], err
 }
 
-// archive writes the image of a release as one file, which `ctr images import` and what is built on it take. It has the names by which install.yaml
-// asks for it.
-func archive(dir, to string) error {
-	_, digest, version, err := indexOf(dir)
+// archive writes an image of a release as one file, which `ctr images import` and what is built on it take. It has the names by which manifests ask
+// for it.
+func archive(dir, image, to string) error {
+	_, digest, version, err := indexOf(dir, image)
 	if err != nil {
 		return err
 	}
-	layoutDir := filepath.Join(dir, imagesDir, product)
+	layoutDir := filepath.Join(dir, imagesDir, image)
 	out, err := os.Create(to)
 	if err != nil {
 		return err
@@ -196,7 +202,7 @@ func archive(dir, to string) error {
 		}
 		content, err := os.ReadFile(path)
 		if err == nil && relative == "index.json" {
-			content, err = withNames(content, "docker.io/library/"+product+":"+version, "docker.io/library/"+product+"@"+digest.String())
+			content, err = withNames(content, "docker.io/library/"+image+":"+version, "docker.io/library/"+image+"@"+digest.String())
 		}
 		if err != nil {
 			return err
@@ -222,41 +228,70 @@ func withNames(index []byte, names ...string) ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// push brings the image of a release to a registry, under its version, and writes the manifest and the chart that ask for it there. Credentials are those
-// of `docker login`.
+// push brings the images of a release to a registry, under its version: the product's to the repository that is given, that of a runtime's agents to
+// REPOSITORY-RUNTIME. It writes their list, and the manifest and the chart that ask for the product's there.
 func push(ctx context.Context, dir, repository string) error {
-	index, digest, version, err := indexOf(dir)
+	images, err := os.ReadDir(filepath.Join(dir, imagesDir))
 	if err != nil {
-		return err
-	}
-	to, err := name.NewTag(repository+":"+version, name.StrictValidation)
-	if err != nil {
-		return fmt.Errorf("REPOSITORY %q: give a registry and a path without a tag, such as registry.example.com/team/tidewaiter: %w", repository, err)
-	}
-	if err := remote.WriteIndex(to, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return fmt.Errorf("push to %s: %w", to, err)
+		return fmt.Errorf("%s is not a release directory: %w", dir, err)
 	}
 	manifest, err := os.ReadFile(filepath.Join(dir, manifestFile))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	image := repository + ":" + version + "@" + digest.String()
-	released := product + ":" + version + "@" + digest.String()
-	if !strings.Contains(string(manifest), released) {
-		return fmt.Errorf("%s does not name %s: it is not the manifest of this release", manifestFile, released)
+	var list bytes.Buffer
+	packed := "" // the chart of the release
+	for _, i := range images {
+		index, digest, version, err := indexOf(dir, i.Name())
+		if err != nil {
+			return err
+		}
+		to, err := name.NewTag(repository+strings.TrimPrefix(i.Name(), product)+":"+version, name.StrictValidation)
+		if err != nil {
+			return fmt.Errorf("REPOSITORY %q: give a registry and a path without a tag, such as registry.example.com/team/tidewaiter: %w", repository, err)
+		}
+		if err := remote.WriteIndex(to, index, remote.WithContext(ctx), credentials()); err != nil {
+			return fmt.Errorf("push to %s: %w", to, err)
+		}
+		pushed := to.String() + "@" + digest.String()
+		fmt.Fprintln(&list, pushed)
+		fmt.Println("Pushed", pushed)
+		if i.Name() != product {
+			continue
+		}
+		local := product + ":" + version + "@" + digest.String()
+		if !strings.Contains(string(manifest), local) {
+			return fmt.Errorf("%s does not name %s: it is not the manifest of this release", manifestFile, local)
+		}
+		manifest = []byte(strings.ReplaceAll(string(manifest), local, pushed))
+		packed = filepath.Join(dir, chartFile(version))
 	}
-	manifest = []byte(strings.ReplaceAll(string(manifest), released, image))
-	if err := os.MkdirAll(filepath.Join(dir, pushedDir), 0o755); err != nil {
+	to := filepath.Join(dir, pushedDir)
+	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
-	installed := filepath.Join(dir, pushedDir, manifestFile)
+	if err := os.WriteFile(filepath.Join(to, listFile), list.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("list of images: %w", err)
+	}
+	if manifest == nil {
+		return nil
+	}
+	installed := filepath.Join(to, manifestFile)
 	if err := os.WriteFile(installed, manifest, 0o644); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	chart := filepath.Join(dir, pushedDir, chartFile(version))
-	if err := pushedChart(filepath.Join(dir, chartFile(version)), chart, repository); err != nil {
+	chart := filepath.Join(to, filepath.Base(packed))
+	if err := pushedChart(packed, chart, repository); err != nil {
 		return fmt.Errorf("chart: %w", err)
 	}
-	_, err = fmt.Printf("Pushed %s\nInstall it: kubectl apply --server-side -f %s\n        or: helm install tidewaiter %s\n", image, installed, chart)
+	_, err = fmt.Printf("Install it: kubectl apply --server-side -f %s\n        or: helm install tidewaiter %s\n", installed, chart)
 	return err
+}
+
+// credentials for the registry: REGISTRY_USERNAME and REGISTRY_PASSWORD, or those of `docker login`.
+func credentials() remote.Option {
+	if user := os.Getenv("REGISTRY_USERNAME"); user != "" {
+		return remote.WithAuth(&authn.Basic{Username: user, Password: os.Getenv("REGISTRY_PASSWORD")})
+	}
+	return remote.WithAuthFromKeychain(authn.DefaultKeychain)
 }

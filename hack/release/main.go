@@ -4,7 +4,7 @@
 // Command release makes a release directory of what has been built, and pushes one to a registry. hack/release/release.sh builds and calls it.
 //
 //	release assemble --version V --commit C --work DIR --out DIR   images, manifest, chart, SBOMs, provenance and checksums
-//	release archive --out FILE DIR                                 one file that container runtimes import
+//	release archive --out FILE DIR IMAGE                           one image as a file that container runtimes import
 //	release push DIR REPOSITORY                                    the images to a registry, and the manifest and the chart that name them there
 package main
 
@@ -39,9 +39,9 @@ func run(ctx context.Context, arguments []string) error {
 		flags.StringVar(&r.version, "version", "", "version, such as 0.1.0")
 		flags.StringVar(&r.commit, "commit", "", "commit that it is built from")
 		flags.BoolVar(&r.changed, "changed", false, "the work tree differs from the commit")
-		flags.StringVar(&r.manifest, "manifest", "", "path of the manifest that installs a version")
-		flags.StringVar(&r.chart, "chart", "", "directory of the Helm chart")
-		flags.StringVar(&r.work, "work", "", "directory with ARCHITECTURE/PROGRAM and ARCHITECTURE/image.tar")
+		flags.StringVar(&r.manifest, "manifest", "", "path of the manifest that installs a version; the product's image needs one")
+		flags.StringVar(&r.chart, "chart", "", "directory of the Helm chart; the product's image needs one")
+		flags.StringVar(&r.work, "work", "", "directory with IMAGE/ARCHITECTURE/image.tar, and the programs beside it")
 		flags.StringVar(&r.out, "out", "", "directory of the release; it must not exist")
 		if err := flags.Parse(arguments[1:]); err != nil {
 			return err
@@ -52,10 +52,10 @@ func run(ctx context.Context, arguments []string) error {
 		if err := flags.Parse(arguments[1:]); err != nil {
 			return err
 		}
-		if *out == "" || flags.NArg() != 1 {
-			return errors.New("archive: give --out FILE and the directory of a release")
+		if *out == "" || flags.NArg() != 2 {
+			return errors.New("archive: give --out FILE, the directory of a release, and the name of an image in it")
 		}
-		return archive(flags.Arg(0), *out)
+		return archive(flags.Arg(0), flags.Arg(1), *out)
 	case "push":
 		if len(arguments) != 3 {
 			return errors.New("push: give the directory of a release and a repository, such as registry.example.com/team/tidewaiter")

@@ -46,43 +46,50 @@ type predicate struct {
 	} `json:"runDetails"`
 }
 
-// writeProvenance says what the release was made of: the commit, the Go that built it, and the Debian packages. It is signed when it is pushed, where
-// that is wanted.
-func (r release) writeProvenance(image string, built []build) error {
-	s := statement{Type: statementType, PredicateType: provenanceType, Subject: []resource{{Name: product, Digest: digestOf(image)}}}
-	for _, name := range []string{manifestFile, chartFile(r.version)} {
-		sum, err := sumOf(filepath.Join(r.out, name))
-		if err != nil {
-			return err
-		}
-		s.Subject = append(s.Subject, resource{Name: name, Digest: map[string]string{"sha256": sum}})
-	}
+// writeProvenance says what the release was made of: the commit, the Go that built it, and the packages of Debian and npm. It is signed when it is
+// pushed, where that is wanted.
+func (r release) writeProvenance(images []image) error {
+	s := statement{Type: statementType, PredicateType: provenanceType}
 	definition := &s.Predicate.BuildDefinition
 	definition.BuildType = buildType
 	definition.ExternalParameters = map[string]any{"version": r.version, "changedFromCommit": r.changed}
 	definition.ResolvedDependencies = []resource{{Name: "source", Digest: map[string]string{"gitCommit": r.commit}}}
 	s.Predicate.RunDetails.Builder.ID = builder
-	for _, b := range built {
-		for _, program := range b.programs {
-			sum, err := sumOf(program)
+	known := map[string]bool{}
+	for _, i := range images {
+		s.Subject = append(s.Subject, resource{Name: i.name, Digest: digestOf(i.digest)})
+		if i.name == product {
+			for _, name := range []string{manifestFile, chartFile(r.version)} {
+				sum, err := sumOf(filepath.Join(r.out, name))
+				if err != nil {
+					return err
+				}
+				s.Subject = append(s.Subject, resource{Name: name, Digest: map[string]string{"sha256": sum}})
+			}
+		}
+		for _, b := range i.builds {
+			for _, program := range b.programs {
+				info, err := buildinfo.ReadFile(program)
+				if err != nil {
+					return fmt.Errorf("%s: %w", program, err)
+				}
+				definition.ExternalParameters["go"] = strings.TrimPrefix(info.GoVersion, "go")
+				sum, err := sumOf(program)
+				if err != nil {
+					return err
+				}
+				s.Subject = append(s.Subject, resource{Name: filepath.Base(program) + "-linux-" + b.architecture, Digest: map[string]string{"sha256": sum}})
+			}
+			dependencies, err := b.dependencies()
 			if err != nil {
 				return err
 			}
-			s.Subject = append(s.Subject, resource{Name: filepath.Base(program) + "-linux-" + b.architecture, Digest: map[string]string{"sha256": sum}})
-		}
-		info, err := buildinfo.ReadFile(b.programs[0])
-		if err != nil {
-			return fmt.Errorf("%s: %w", b.programs[0], err)
-		}
-		definition.ExternalParameters["go"] = strings.TrimPrefix(info.GoVersion, "go")
-		packages, err := b.debianPackages()
-		if err != nil {
-			return err
-		}
-		for _, p := range packages {
-			definition.ResolvedDependencies = append(definition.ResolvedDependencies, resource{
-				Name: fmt.Sprintf("%s_%s_%s.deb", p.Name, p.Version, p.Architecture), Digest: map[string]string{"sha256": p.SHA256},
-			})
+			for _, d := range dependencies { // agents share packages
+				if !known[d.Name] {
+					known[d.Name] = true
+					definition.ResolvedDependencies = append(definition.ResolvedDependencies, d)
+				}
+			}
 		}
 	}
 	content, err := json.MarshalIndent(s, "", "  ")
@@ -90,6 +97,24 @@ func (r release) writeProvenance(image string, built []build) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.out, provenanceFile), append(content, '\n'), 0o644)
+}
+
+// dependencies are the packages that an image was made of.
+func (b build) dependencies() (all []resource, err error) {
+	debian, err := b.debianPackages()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range debian {
+		all = append(all, resource{
+			Name: fmt.Sprintf("%s_%s_%s.deb", p.Name, p.Version, p.Architecture), Digest: map[string]string{"sha256": p.SHA256},
+		})
+	}
+	npm, err := b.npmPackages()
+	for _, p := range npm {
+		all = append(all, resource{Name: p.Name + "@" + p.Version, URI: p.url(), Digest: map[string]string{"sha512": p.SHA512}})
+	}
+	return all, err
 }
 
 func digestOf(image string) map[string]string {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Pushes the image of a release directory to a registry, and writes the manifest that installs it from there: hack/release/push.sh DIR REPOSITORY.
-# Credentials are those of `docker login`. Where cosign and jq are installed, the image is signed and its provenance is attached; COSIGN_KEY names a key, and
-# without it cosign asks who you are.
+# Pushes the images of a release directory to a registry, and writes the manifest that installs Tidewaiter from there: hack/release/push.sh DIR REPOSITORY.
+# Images of agents go to REPOSITORY-RUNTIME. Credentials are REGISTRY_USERNAME and REGISTRY_PASSWORD, or those of `docker login`. If cosign and jq are
+# installed, each image is signed and its provenance is attached; COSIGN_KEY names a key, and without it cosign asks who you are.
 set -euo pipefail
 if (($# != 2)); then
   echo "usage: hack/release/push.sh DIR REPOSITORY (such as registry.example.com/team/tidewaiter)" >&2
@@ -12,10 +12,12 @@ cd "$(dirname "$0")"
 (cd "$dir" && sha256sum --check --quiet SHA256SUMS)
 CGO_ENABLED=0 go run . push "$dir" "$repository"
 if type -P cosign >/dev/null && type -P jq >/dev/null; then
-  image=$(grep -om1 "$repository:[^ ]*@sha256:[0-9a-f]*" "$dir/pushed/install.yaml")
-  cosign sign --yes ${COSIGN_KEY:+--key "$COSIGN_KEY"} "$image"
-  jq .predicate "$dir/provenance.json" |
-    cosign attest --yes ${COSIGN_KEY:+--key "$COSIGN_KEY"} --type slsaprovenance1 --predicate /dev/stdin "$image"
+  mapfile -t images <"$dir/pushed/images.txt"
+  for image in "${images[@]}"; do
+    cosign sign --yes ${COSIGN_KEY:+--key "$COSIGN_KEY"} "$image"
+    jq .predicate "$dir/provenance.json" |
+      cosign attest --yes ${COSIGN_KEY:+--key "$COSIGN_KEY"} --type slsaprovenance1 --predicate /dev/stdin "$image"
+  done
 else
-  echo "cosign or jq is not installed: the image is not signed"
+  echo "cosign or jq is not installed: the images are not signed"
 fi

@@ -24,17 +24,18 @@ const (
 	manifestFile   = "install.yaml"
 	provenanceFile = "provenance.json"
 	sumsFile       = "SHA256SUMS"
+	listFile       = "images.txt"
 	pushedDir      = "pushed"
 )
 
-// product is the name of the image, as the committed manifest has it.
+// product is the name of the product's image, as the committed manifest has it. The image of a runtime's agents is product-RUNTIME.
 const product = "tidewaiter"
 
 // versions are those of semantic versioning, without a "v".
 var versions = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
 
-// images of the committed manifest.
-var images = regexp.MustCompile(`\b` + product + `:\d+\.\d+\.\d+\b`)
+// released are images in the committed manifest.
+var released = regexp.MustCompile(`\b` + product + `:\d+\.\d+\.\d+\b`)
 
 // release is what a release directory is made of.
 type release struct {
@@ -49,13 +50,13 @@ func (r release) assemble() error {
 	switch {
 	case !versions.MatchString(r.version):
 		return fmt.Errorf("VERSION %q must be like 0.1.0 or 0.1.0-rc.1, without a v", r.version)
-	case r.commit == "" || r.manifest == "" || r.chart == "" || r.work == "" || r.out == "":
-		return errors.New("assemble: --commit, --manifest, --chart, --work and --out are needed")
+	case r.commit == "" || r.work == "" || r.out == "":
+		return errors.New("assemble: --commit, --work and --out are needed")
 	}
 	if _, err := os.Stat(r.out); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("OUT %s exists already, or cannot be looked at (%v): name a directory that is not there yet", r.out, err)
 	}
-	built, err := builds(r.work)
+	images, err := imagesIn(r.work)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (r release) assemble() error {
 	if err := os.RemoveAll(r.out); err != nil {
 		return fmt.Errorf("remove what an earlier attempt left: %w", err)
 	}
-	err = r.fill(built)
+	err = r.fill(images)
 	if err == nil {
 		err = writeSums(r.out)
 	}
@@ -76,84 +77,125 @@ func (r release) assemble() error {
 }
 
 // fill the directory.
-func (r release) fill(built []build) error {
+func (r release) fill(images []image) error {
 	for _, dir := range []string{imagesDir, sbomDir} {
 		if err := os.MkdirAll(filepath.Join(r.out, dir), 0o755); err != nil {
 			return fmt.Errorf("make the release directory: %w", err)
 		}
 	}
-	digest, err := writeLayout(filepath.Join(r.out, imagesDir, product), r.version, built)
-	if err != nil {
-		return fmt.Errorf("images: %w", err)
-	}
-	manifest, err := os.ReadFile(r.manifest)
-	if err != nil {
-		return fmt.Errorf("manifest: %w", err)
-	}
-	if manifest, err = named(manifest, product+":"+r.version+"@"+digest); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(r.out, manifestFile), manifest, 0o644); err != nil {
-		return fmt.Errorf("manifest: %w", err)
-	}
-	if err := r.writeChart(digest); err != nil {
-		return fmt.Errorf("chart: %w", err)
-	}
-	for _, b := range built {
-		if err := r.writeSBOMs(b); err != nil {
-			return fmt.Errorf("SBOM: %w", err)
+	var list bytes.Buffer
+	for n := range images {
+		i := &images[n]
+		var err error
+		if i.digest, err = writeLayout(filepath.Join(r.out, imagesDir, i.name), r.version, i.builds); err != nil {
+			return fmt.Errorf("image %s: %w", i.name, err)
+		}
+		fmt.Fprintln(&list, r.reference(*i))
+		for _, b := range i.builds {
+			if err := r.writeSBOMs(i.name, b); err != nil {
+				return fmt.Errorf("SBOM of %s: %w", i.name, err)
+			}
+		}
+		if i.name == product {
+			if err := r.writeManifest(r.reference(*i)); err != nil {
+				return fmt.Errorf("manifest: %w", err)
+			}
+			if err := r.writeChart(i.digest); err != nil {
+				return fmt.Errorf("chart: %w", err)
+			}
 		}
 	}
-	if err := r.writeProvenance(digest, built); err != nil {
+	if err := os.WriteFile(filepath.Join(r.out, listFile), list.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("list of images: %w", err)
+	}
+	if err := r.writeProvenance(images); err != nil {
 		return fmt.Errorf("provenance: %w", err)
 	}
 	return nil
 }
 
+// reference is an image's name with version and digest.
+func (r release) reference(i image) string { return i.name + ":" + r.version + "@" + i.digest }
+
+// writeManifest writes the manifest that installs the product's image.
+func (r release) writeManifest(reference string) error {
+	manifest, err := os.ReadFile(r.manifest)
+	if err != nil {
+		return err
+	}
+	if manifest, err = named(manifest, reference); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, manifestFile), manifest, 0o644)
+}
+
 // named is a manifest with another image.
-func named(manifest []byte, image string) ([]byte, error) {
-	if !images.Match(manifest) {
+func named(manifest []byte, reference string) ([]byte, error) {
+	if !released.Match(manifest) {
 		return nil, fmt.Errorf("the manifest names no image like %s:0.1.0", product)
 	}
-	return images.ReplaceAllLiteral(manifest, []byte(image)), nil
+	return released.ReplaceAllLiteral(manifest, []byte(reference)), nil
 }
 
-// build is what was built for one architecture.
+// image is one image of a release.
+type image struct {
+	name   string
+	builds []build
+	// digest of the image for all architectures; known when its layout is written.
+	digest string
+}
+
+// build is what was built of an image for one architecture.
 type build struct {
 	architecture string
-	// programs are paths of the programs, sorted.
+	// programs are paths of the programs of this project, sorted.
 	programs []string
-	// image is the path of the image's archive, packages that of the list of its Debian packages.
-	image, packages string
+	// archive is the path of the image's archive, debian and npm are those of the lists of its packages. Only an agent's image has the latter.
+	archive, debian, npm string
 }
 
-// builds lists what is in a work directory, by architecture.
-func builds(work string) ([]build, error) {
-	entries, err := os.ReadDir(work)
+// imagesIn lists what is in a work directory: IMAGE/ARCHITECTURE with programs and image.tar.
+func imagesIn(work string) (images []image, err error) {
+	names, err := os.ReadDir(work)
 	if err != nil {
 		return nil, fmt.Errorf("read what was built: %w", err)
 	}
-	var all []build
+	for _, name := range names {
+		i := image{name: name.Name()}
+		if i.builds, err = buildsIn(filepath.Join(work, i.name)); err != nil {
+			return nil, err
+		}
+		images = append(images, i)
+	}
+	if len(images) == 0 {
+		return nil, fmt.Errorf("nothing was built in %s", work)
+	}
+	return images, nil
+}
+
+func buildsIn(dir string) (builds []build, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read what was built: %w", err)
+	}
 	for _, e := range entries {
-		b := build{architecture: e.Name(), image: filepath.Join(work, e.Name(), "image.tar"), packages: filepath.Join(work, e.Name(), "image.tar.packages.json")}
-		files, err := os.ReadDir(filepath.Join(work, e.Name()))
+		below := filepath.Join(dir, e.Name())
+		b := build{architecture: e.Name(), archive: filepath.Join(below, "image.tar"), debian: filepath.Join(below, "image.tar.packages.json"), npm: filepath.Join(below, "image.tar.npm.json")}
+		files, err := os.ReadDir(below)
 		if err != nil {
 			return nil, fmt.Errorf("read what was built: %w", err)
 		}
 		for _, file := range files {
 			if !strings.HasPrefix(file.Name(), "image.tar") {
-				b.programs = append(b.programs, filepath.Join(work, e.Name(), file.Name()))
+				b.programs = append(b.programs, filepath.Join(below, file.Name()))
 			}
 		}
-		if len(b.programs) == 0 {
-			return nil, fmt.Errorf("no program was built for %s", b.architecture)
-		}
-		all = append(all, b)
+		builds = append(builds, b)
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("nothing was built in %s", work)
+	if len(builds) == 0 {
+		return nil, fmt.Errorf("%s: built for no architecture", dir)
 	}
-	return all, nil
+	return builds, nil
 }
 
 // writeSums writes the checksums of all files of a release, for sha256sum --check.

@@ -10,9 +10,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,36 +34,78 @@ const committed = "image: tidewaiter:0.1.0\nargs: [--image=tidewaiter:0.1.0]\n"
 // built is a work directory as release.sh leaves it; this test's own program stands for those of the product.
 func built(t *testing.T, architectures ...string) release {
 	t.Helper()
-	dir := t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	r := workIn(t)
 	self, err := os.Executable()
-	must(err)
-	program, err := os.ReadFile(self)
-	must(err)
-	r := release{
-		version: "1.2.3", commit: "abc", manifest: filepath.Join(dir, "install.yaml"), chart: "../../charts/tidewaiter", work: filepath.Join(dir, "work"),
-		out: filepath.Join(dir, "out"),
+	if err != nil {
+		t.Fatal(err)
 	}
-	must(os.WriteFile(r.manifest, []byte(committed), 0o600))
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, a := range architectures {
-		folder := filepath.Join(r.work, a)
-		must(os.MkdirAll(folder, 0o755))
-		must(os.WriteFile(filepath.Join(folder, "manager"), program, 0o755))
-		must(os.WriteFile(filepath.Join(folder, "image.tar"), imageArchive(t, a), 0o600))
-		must(os.WriteFile(filepath.Join(folder, "image.tar.packages.json"), []byte(`[{"name":"git","version":"1:2.39.5-0+deb12u2","architecture":"`+a+`","sha256":"00ff"}]`), 0o600))
+		folder := filepath.Join(r.work, product, a)
+		write(t, filepath.Join(folder, "manager"), program)
+		write(t, filepath.Join(folder, "image.tar"), imageArchive(t, a, []byte(strings.Repeat(a, 1000))))
+		write(t, filepath.Join(folder, "image.tar.packages.json"), debianList(a))
 	}
 	return r
 }
 
-// imageArchive is an OCI archive with one image of one layer that is not compressed.
-func imageArchive(t *testing.T, architecture string) []byte {
+// builtAgent is a work directory with the image of an agent that is a script, for one architecture.
+func builtAgent(t *testing.T) release {
 	t.Helper()
-	layer := static.NewLayer([]byte(strings.Repeat(architecture, 1000)), types.OCIUncompressedLayer)
+	r := workIn(t)
+	var content bytes.Buffer
+	w := tar.NewWriter(&content)
+	for name, text := range map[string]string{
+		"usr/local/lib/qwen-code/package.json":                                                `{"name":"@qwen/code","version":"1.0.0"}`,
+		"usr/local/lib/qwen-code/node_modules/@lydell/node-pty/package.json":                  `{"name":"@lydell/node-pty","version":"2.0.0"}`,
+		"usr/local/lib/qwen-code/bundled/browser/node_modules/playwright-core/package.json":   `{"name":"playwright-core","version":"3.0.0","sha512":"what it says itself"}`,
+		"usr/local/lib/qwen-code/bundled/browser/node_modules/playwright-core/a/package.json": `not a package`,
+	} {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(r.work, product+"-qwen-code", "amd64")
+	write(t, filepath.Join(folder, "image.tar"), imageArchive(t, "amd64", content.Bytes()))
+	write(t, filepath.Join(folder, "image.tar.packages.json"), debianList("amd64"))
+	write(t, filepath.Join(folder, "image.tar.npm.json"), []byte(`[{"name":"@qwen/code","version":"1.0.0","sha512":"11ff"},{"name":"@lydell/node-pty","version":"2.0.0","sha512":"22ff"}]`))
+	return r
+}
+
+func workIn(t *testing.T) release {
+	t.Helper()
+	dir := t.TempDir()
+	r := release{
+		version: "1.2.3", commit: "abc", manifest: filepath.Join(dir, "install.yaml"), chart: "../../charts/tidewaiter", work: filepath.Join(dir, "work"), out: filepath.Join(dir, "out"),
+	}
+	write(t, r.manifest, []byte(committed))
+	return r
+}
+
+func write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, content, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func debianList(architecture string) []byte {
+	return []byte(`[{"name":"git","version":"1:2.39.5-0+deb12u2","architecture":"` + architecture + `","sha256":"00ff"}]`)
+}
+
+// imageArchive is an OCI archive with one image of one layer that is not compressed.
+func imageArchive(t *testing.T, architecture string, content []byte) []byte {
+	t.Helper()
+	layer := static.NewLayer(content, types.OCIUncompressedLayer)
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{Architecture: architecture, OS: "linux", Config: v1.Config{User: "65532:65532"}})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +177,7 @@ func TestAssemble(t *testing.T) {
 	if len(a) != len(b) {
 		t.Errorf("%d files and %d", len(a), len(b))
 	}
-	index, digest, version, err := indexOf(first.out)
+	index, digest, version, err := indexOf(first.out, product)
 	if err != nil || version != "1.2.3" {
 		t.Fatalf("version %q, %v", version, err)
 	}
@@ -180,9 +224,9 @@ func TestAssemble(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"sbom/manager-linux-arm64.cdx.json": `"pkg:golang/github.com/google/go-containerregistry@`,
-		"sbom/image-linux-amd64.cdx.json":   `"pkg:deb/debian/git@1:2.39.5-0%2Bdeb12u2?arch=amd64"`,
-		provenanceFile:                      `"gitCommit": "abc"`,
+		"sbom/manager-linux-arm64.cdx.json":          `"pkg:golang/github.com/google/go-containerregistry@`,
+		"sbom/image-tidewaiter-linux-amd64.cdx.json": `"pkg:deb/debian/git@1:2.39.5-0%2Bdeb12u2?arch=amd64"`,
+		provenanceFile: `"gitCommit": "abc"`,
 	} {
 		if !json.Valid([]byte(a[path])) || !strings.Contains(a[path], want) {
 			t.Errorf("%s does not say %s", path, want)
@@ -195,17 +239,17 @@ func TestAssembleRefuses(t *testing.T) {
 		change func(*release)
 		want   string
 	}{
-		"a version with a v":    {func(r *release) { r.version = "v1.2.3" }, "VERSION"},
-		"a directory in use":    {func(r *release) { r.out = r.work }, "exists already"},
-		"no commit":             {func(r *release) { r.commit = "" }, "--commit"},
-		"a manifest without it": {func(r *release) { r.manifest = filepath.Join(r.work, "amd64", "image.tar.packages.json") }, "names no image"},
+		"a version with a v": {func(r *release) { r.version = "v1.2.3" }, "VERSION"},
+		"a directory in use": {func(r *release) { r.out = r.work }, "exists already"},
+		"no commit":          {func(r *release) { r.commit = "" }, "--commit"},
 		"a chart without an image": {func(r *release) {
 			r.chart = t.TempDir()
 			_ = os.WriteFile(filepath.Join(r.chart, "Chart.yaml"), []byte("version: 0.1.0\nappVersion: x\n"), 0o600)
 			_ = os.WriteFile(filepath.Join(r.chart, "values.yaml"), []byte("a: b\n"), 0o600)
 		}, "values.yaml"},
+		"a manifest without it": {func(r *release) { r.manifest = filepath.Join(r.work, product, "amd64", "image.tar.packages.json") }, "names no image"},
 		"the wrong architecture": {func(r *release) {
-			_ = os.Rename(filepath.Join(r.work, "amd64"), filepath.Join(r.work, "arm64"))
+			_ = os.Rename(filepath.Join(r.work, product, "amd64"), filepath.Join(r.work, product, "arm64"))
 		}, "is for amd64"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -218,6 +262,59 @@ func TestAssembleRefuses(t *testing.T) {
 				t.Errorf("%v is left behind", left)
 			}
 		})
+	}
+}
+
+// TestAssembleAgents: a release of agents' images has no manifest, and says which packages of npm are in them and from where.
+func TestAssembleAgents(t *testing.T) {
+	r := builtAgent(t)
+	if err := r.assemble(); err != nil {
+		t.Fatal(err)
+	}
+	all := files(t, r.out)
+	_, digest, version, err := indexOf(r.out, product+"-qwen-code")
+	if err != nil || version != r.version {
+		t.Fatalf("version %q, %v", version, err)
+	}
+	if want := "tidewaiter-qwen-code:1.2.3@" + digest.String() + "\n"; all[listFile] != want {
+		t.Errorf("the list is %q, want %q", all[listFile], want)
+	}
+	if _, ok := all[manifestFile]; ok {
+		t.Error("there is a manifest, which would install nothing")
+	}
+	var document struct {
+		Components []struct {
+			PURL   string `json:"purl"`
+			Hashes []struct{ Alg, Content string }
+		}
+	}
+	if err := json.Unmarshal([]byte(all["sbom/image-tidewaiter-qwen-code-linux-amd64.cdx.json"]), &document); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range document.Components {
+		line := c.PURL
+		for _, h := range c.Hashes {
+			line += " " + h.Alg + " " + h.Content
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		"pkg:deb/debian/git@1:2.39.5-0%2Bdeb12u2?arch=amd64 SHA-256 00ff",
+		"pkg:npm/%40qwen/code@1.0.0 SHA-512 11ff",
+		"pkg:npm/%40lydell/node-pty@2.0.0 SHA-512 22ff",
+		"pkg:npm/playwright-core@3.0.0", // came inside of another one
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the SBOM has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, want := range []string{digest.Hex, `"uri": "pkg:npm/%40qwen/code@1.0.0"`, `"sha512": "11ff"`, `"git_1:2.39.5-0+deb12u2_amd64.deb"`} {
+		if !strings.Contains(all[provenanceFile], want) {
+			t.Errorf("the provenance does not name %s", want)
+		}
+	}
+	if strings.Contains(all[provenanceFile], `"go"`) {
+		t.Error("the provenance names a Go version, and no program was built")
 	}
 }
 
@@ -237,7 +334,7 @@ func TestPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifest := files(t, r.out)[pushedDir+"/"+manifestFile]
-	_, digest, _, err := indexOf(r.out)
+	_, digest, _, err := indexOf(r.out, product)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,6 +359,67 @@ func TestPush(t *testing.T) {
 	}
 }
 
+// TestPushWithPassword: a registry that wants a password gets that of the environment.
+func TestPushWithPassword(t *testing.T) {
+	images := registry.New()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "secret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		images.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	repository := strings.TrimPrefix(server.URL, "http://") + "/team/tidewaiter"
+	r := built(t, "amd64")
+	if err := r.assemble(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("REGISTRY_USERNAME", "me")
+	t.Setenv("REGISTRY_PASSWORD", "wrong")
+	if err := push(t.Context(), r.out, repository); err == nil {
+		t.Error("a wrong password is enough")
+	}
+	t.Setenv("REGISTRY_PASSWORD", "secret")
+	if err := push(t.Context(), r.out, repository); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPushAgents: each image has a repository of its own, and the list says which.
+func TestPushAgents(t *testing.T) {
+	server := httptest.NewServer(registry.New())
+	defer server.Close()
+	repository := strings.TrimPrefix(server.URL, "http://") + "/team/tidewaiter"
+	r := builtAgent(t)
+	if err := r.assemble(); err != nil {
+		t.Fatal(err)
+	}
+	if err := push(t.Context(), r.out, repository); err != nil {
+		t.Fatal(err)
+	}
+	_, digest, _, err := indexOf(r.out, product+"-qwen-code")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := repository + "-qwen-code:1.2.3@" + digest.String()
+	all := files(t, r.out)
+	if all[pushedDir+"/"+listFile] != asked+"\n" {
+		t.Errorf("the list is %q, want %q", all[pushedDir+"/"+listFile], asked)
+	}
+	if _, ok := all[pushedDir+"/"+manifestFile]; ok {
+		t.Error("there is a manifest, which would install nothing")
+	}
+	reference, err := name.ParseReference(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := remote.Get(reference); err != nil || got.Digest != digest {
+		t.Errorf("%s is %v, %v", asked, got, err)
+	}
+}
+
 // TestArchive: one file has the image, by both names that a manifest asks for.
 func TestArchive(t *testing.T) {
 	r := built(t, "amd64")
@@ -269,7 +427,7 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "image.tar")
-	if err := archive(r.out, file); err != nil {
+	if err := archive(r.out, product, file); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -277,7 +435,7 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	index := files(t, dir)["index.json"]
-	_, digest, _, err := indexOf(r.out)
+	_, digest, _, err := indexOf(r.out, product)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -277,7 +277,7 @@ func testRows() []row {
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},
 		{pkg: "test/docs", why: "holds pages to their links, and applies what they show", tests: with(apiClient, []string{"api/v1alpha1", "internal/testkit/kubetest", "sigs.k8s.io/yaml"})},
-		{pkg: "test/lists", why: "finds where a runtime, a dialect or an anomaly is missing; reads sources", tests: with(core, []string{"api/v1alpha1", "internal/kube/metrics"})},
+		{pkg: "test/lists", why: "finds where a runtime, a dialect or an anomaly is missing; reads sources and the forge's workflows", tests: with(core, []string{"api/v1alpha1", "internal/kube/metrics", "sigs.k8s.io/yaml"})},
 		{pkg: "test/processes", why: "tries manager and gateway together on a real API server", tests: with(apiClient, []string{
 			"internal/app/gateway", "internal/app/manager", "internal/core/protocol", "internal/testkit/addresses", "internal/testkit/kubetest", "internal/testkit/program",
 		})},

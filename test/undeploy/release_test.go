@@ -52,7 +52,7 @@ func release(t *testing.T) {
 	// A copy is no commit, and the provenance says so.
 	call(releases, "diff", "--recursive", "--exclude=provenance.json", "--exclude=SHA256SUMS", first, second)
 
-	loaded := call(here, "hack/release/load.sh", first)
+	loaded := call(here, "hack/release/load.sh", first, "local")
 	if !strings.Contains(loaded, "kubectl apply --server-side -f "+first+"/install.yaml") {
 		t.Errorf("load.sh does not say what comes next:\n%s", loaded)
 	}

@@ -7,6 +7,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,6 +38,8 @@ type Product struct {
 	Title, Hint string
 	// Module is the folder of its Go module, below the driver's sources.
 	Module string
+	// ModFile is the name of the module file in that folder; go.mod where it is empty.
+	ModFile string
 	// Sources are the folders below the module that it is compiled from, besides the module files.
 	Sources []string
 	// Commands are the `go build` calls that make it.
@@ -153,7 +156,7 @@ func (b Builder) compile(ctx context.Context, p Product, c Command, into string,
 	if err := os.MkdirAll(output, 0o755); err != nil {
 		return fmt.Errorf("build folder: %w", err)
 	}
-	command := exec.CommandContext(ctx, "go", arguments(c, output)...)
+	command := exec.CommandContext(ctx, "go", arguments(p, c, output)...)
 	command.Dir = filepath.Join(b.Sources, p.Module)
 	command.Env = append(os.Environ(), environment(c)...)
 	var log bytes.Buffer
@@ -164,8 +167,11 @@ func (b Builder) compile(ctx context.Context, p Product, c Command, into string,
 	return nil
 }
 
-func arguments(c Command, output string) []string {
+func arguments(p Product, c Command, output string) []string {
 	all := []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w " + c.LDFlags), "-o", output}
+	if p.ModFile != "" {
+		all = append(all, "-modfile", p.ModFile)
+	}
 	if c.Tags != "" {
 		all = append(all, "-tags", c.Tags)
 	}
@@ -186,7 +192,8 @@ func (b Builder) hash(p Product) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %s %q %q\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, fmt.Sprint(p.Commands), fmt.Sprint(p.Links))
 	module := filepath.Join(b.Sources, p.Module)
-	for _, name := range []string{"go.mod", "go.sum"} {
+	modFile := cmp.Or(p.ModFile, "go.mod")
+	for _, name := range []string{modFile, strings.TrimSuffix(modFile, ".mod") + ".sum"} {
 		if err := hashFile(h, filepath.Join(module, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,23 +16,59 @@ import (
 type Versions struct {
 	Kubernetes string // with a leading v
 	CoreDNS    string // with a leading v
+	// kubernetesFile is the module file of components that pins Kubernetes; go.mod where it is empty.
+	kubernetesFile string
 }
 
-// ReadVersions reads them from the module file in the sources.
-func ReadVersions(sources string) (Versions, error) {
-	content, err := os.ReadFile(filepath.Join(sources, "components", "go.mod"))
+// ReadVersions reads them from the module files in the sources. kubernetes is the minor version wanted, such as 1.35; where it is empty, the version
+// is that of components/go.mod. Another one has a module file of its own, components/kubernetes-1.35.mod.
+func ReadVersions(sources, kubernetes string) (v Versions, err error) {
+	components := filepath.Join(sources, "components")
+	if v.CoreDNS, err = required(filepath.Join(components, "go.mod"), "github.com/coredns/coredns"); err != nil {
+		return Versions{}, err
+	}
+	if v.Kubernetes, err = required(filepath.Join(components, "go.mod"), "k8s.io/kubernetes"); err != nil {
+		return Versions{}, err
+	}
+	if kubernetes == "" || minor(v.Kubernetes) == kubernetes {
+		return v, nil
+	}
+	known := []string{minor(v.Kubernetes)}
+	files, err := filepath.Glob(filepath.Join(components, "kubernetes-*.mod"))
 	if err != nil {
-		return Versions{}, fmt.Errorf("module file: %w", err)
+		return Versions{}, fmt.Errorf("module files: %w", err)
 	}
-	var v Versions
-	for module, version := range map[string]*string{"k8s.io/kubernetes": &v.Kubernetes, "github.com/coredns/coredns": &v.CoreDNS} {
-		found := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(module) + ` (v\S+)`).FindSubmatch(content)
-		if found == nil {
-			return Versions{}, fmt.Errorf("components/go.mod: it requires no %s", module)
+	for _, file := range files {
+		if v.Kubernetes, err = required(file, "k8s.io/kubernetes"); err != nil {
+			return Versions{}, err
 		}
-		*version = string(found[1])
+		if minor(v.Kubernetes) == kubernetes {
+			v.kubernetesFile = filepath.Base(file)
+			return v, nil
+		}
+		known = append(known, minor(v.Kubernetes))
 	}
-	return v, nil
+	slices.Sort(known)
+	return Versions{}, fmt.Errorf("there is no Kubernetes %q here: set TIDEWAITER_KUBERNETES to one of %s", kubernetes, strings.Join(known, ", "))
+}
+
+// required is the version of a module that a module file requires.
+func required(file, module string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("module file: %w", err)
+	}
+	found := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(module) + ` (v\S+)`).FindSubmatch(content)
+	if found == nil {
+		return "", fmt.Errorf("%s: it requires no %s", file, module)
+	}
+	return string(found[1]), nil
+}
+
+// minor is 1.35 of v1.35.4.
+func minor(version string) string {
+	version = strings.TrimPrefix(version, "v")
+	return version[:strings.LastIndexByte(version, '.')]
 }
 
 // Kube is every Kubernetes program, etcd, and the node's own daemons, in one binary.
@@ -44,6 +81,7 @@ func Kube(v Versions) Product {
 	}
 	return Product{
 		Name: "kube", Title: "Kubernetes " + v.Kubernetes + " and etcd", Hint: "(about 6 minutes on two cores)", Module: "components",
+		ModFile:  v.kubernetesFile,
 		Sources:  []string{"kube", "netpol", "volumes"},
 		Commands: []Command{{Packages: []string{"./kube"}, LDFlags: versionFlags(v.Kubernetes)}},
 		Links:    links,

@@ -36,9 +36,10 @@ type Cluster struct {
 	out      io.Writer // for progress
 }
 
-// New returns the cluster that the driver's sources describe. Progress is written to out.
-func New(sources string, layout place.Layout, out io.Writer) (*Cluster, error) {
-	versions, err := build.ReadVersions(sources)
+// New returns the cluster that the driver's sources describe, with the minor version of Kubernetes that is given, or the usual one where it is empty.
+// Progress is written to out.
+func New(sources, kubernetes string, layout place.Layout, out io.Writer) (*Cluster, error) {
+	versions, err := build.ReadVersions(sources, kubernetes)
 	if err != nil {
 		return nil, err
 	}
