@@ -11,7 +11,7 @@ COPY controllers controllers
 COPY internal internal
 COPY test test
 ENV CGO_ENABLED=0
-RUN go build -trimpath -buildvcs=false -ldflags '-s -w' -o /out/ ./cmd/manager ./cmd/gateway ./cmd/watchdog ./cmd/runner ./cmd/worker ./test/gitserver ./test/mcpagent ./test/modelprovider
+RUN go build -trimpath -buildvcs=false -ldflags '-s -w' -o /out/ ./cmd/manager ./cmd/gateway ./cmd/watchdog ./cmd/runner ./cmd/worker ./cmd/tidewaiter ./test/gitserver ./test/mcpagent ./test/modelprovider
 
 FROM debian:bookworm-slim AS base
 RUN apt-get update && apt-get install -y --no-install-recommends git ca-certificates && rm -rf /var/lib/apt/lists/*
@@ -21,5 +21,5 @@ COPY --from=build /out/gitserver /out/mcpagent /out/modelprovider /usr/local/bin
 USER 1000:1000
 
 FROM base AS tidewaiter
-COPY --from=build /out/manager /out/gateway /out/watchdog /out/runner /out/worker /usr/local/bin/
+COPY --from=build /out/manager /out/gateway /out/watchdog /out/runner /out/worker /out/tidewaiter /usr/local/bin/
 USER 65532:65532

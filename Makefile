@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 BIN := $(CURDIR)/bin
-PROGRAMS := manager gateway watchdog runner worker
+PROGRAMS := manager gateway watchdog runner worker tidewaiter
 GO_SOURCES := $(shell find api cmd controllers internal test -name '*.go' -not -name '*_test.go' 2>/dev/null) go.mod go.sum
 
 # With KUBECONFIG set, every target uses that cluster; then IMG and TESTBED_IMG name images that it can pull.

@@ -24,7 +24,7 @@ load() { # load REF-FILE NAME COMMAND…, which writes an archive to its last ar
   echo "$name" >"$ref_file"
 }
 
-product=local.test/tidewaiter:$(tag "$bin"/{manager,gateway,watchdog,runner,worker})
+product=local.test/tidewaiter:$(tag "$bin"/{manager,gateway,watchdog,runner,worker,tidewaiter})
 load "$bin/image.ref" "$product" hack/product.sh "$(go env GOARCH)" "$product" "$bin"
 
 testbed=local.test/tidewaiter-testbed:$(tag "$bin"/{gitserver,mcpagent,modelprovider})

@@ -9,4 +9,4 @@ hack/cluster/run.sh image --arch "$architecture" --name "$name" --output "$archi
   --without perl,perl-modules-5.36,libperl5.36,liberror-perl,perl-base,libdb5.3,libgdbm6,libgdbm-compat4,debconf,dpkg,tar,git-man,openssl --user 65532:65532 \
   --file "$bin/manager:/usr/local/bin/manager" --file "$bin/gateway:/usr/local/bin/gateway" \
   --file "$bin/watchdog:/usr/local/bin/watchdog" --file "$bin/runner:/usr/local/bin/runner" \
-  --file "$bin/worker:/usr/local/bin/worker" "${@:5}"
+  --file "$bin/worker:/usr/local/bin/worker" --file "$bin/tidewaiter:/usr/local/bin/tidewaiter" "${@:5}"

@@ -22,6 +22,7 @@ const (
 	imagesDir      = "images"
 	sbomDir        = "sbom"
 	manifestFile   = "install.yaml"
+	programsDir    = "bin"
 	provenanceFile = "provenance.json"
 	sumsFile       = "SHA256SUMS"
 	listFile       = "images.txt"
@@ -30,6 +31,9 @@ const (
 
 // product is the name of the product's image, as the committed manifest has it. The image of a runtime's agents is product-RUNTIME.
 const product = "tidewaiter"
+
+// client is the program that users run on their own machine.
+const client = "tidewaiter"
 
 // versions are those of semantic versioning, without a "v".
 var versions = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
@@ -103,6 +107,11 @@ func (r release) fill(images []image) error {
 			if err := r.writeChart(i.digest); err != nil {
 				return fmt.Errorf("chart: %w", err)
 			}
+			for _, b := range i.builds {
+				if err := r.writeClient(b); err != nil {
+					return fmt.Errorf("program: %w", err)
+				}
+			}
 		}
 	}
 	if err := os.WriteFile(filepath.Join(r.out, listFile), list.Bytes(), 0o644); err != nil {
@@ -127,6 +136,24 @@ func (r release) writeManifest(reference string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.out, manifestFile), manifest, 0o644)
+}
+
+// writeClient copies the program that users run.
+func (r release) writeClient(b build) error {
+	for _, program := range b.programs {
+		if filepath.Base(program) != client {
+			continue
+		}
+		content, err := os.ReadFile(program)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Join(r.out, programsDir), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(r.out, programsDir, client+"-linux-"+b.architecture), content, 0o755)
+	}
+	return fmt.Errorf("%s was not built for %s", client, b.architecture)
 }
 
 // named is a manifest with another image.

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/../.."
 what=${1:?name product or agents}
 : "${VERSION:?set VERSION, such as 0.1.0}" "${OUT:?set OUT, the directory of the release}"
 export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
+export LINK="-X github.com/tidewaiter/tidewaiter/internal/app/preflight.productVersion=$VERSION"
 if [[ -e $OUT ]]; then
   echo "release: OUT $OUT exists already: name a directory that is not there yet" >&2
   exit 1
@@ -21,7 +22,7 @@ product() { # product ARCHITECTURE
   local to=$work/tidewaiter/$1 program
   echo "Building $VERSION for linux/$1"
   mkdir -p "$to"
-  for program in manager gateway watchdog runner worker; do
+  for program in manager gateway watchdog runner worker tidewaiter; do
     GOOS=linux GOARCH=$1 hack/build.sh "$to/$program" "./cmd/$program"
   done
   hack/product.sh "$1" "tidewaiter:$VERSION" "$to" "$to/image.tar" --list "$to/image.tar.packages.json"

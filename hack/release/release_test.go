@@ -45,7 +45,9 @@ func built(t *testing.T, architectures ...string) release {
 	}
 	for _, a := range architectures {
 		folder := filepath.Join(r.work, product, a)
-		write(t, filepath.Join(folder, "manager"), program)
+		for _, name := range []string{"manager", client} {
+			write(t, filepath.Join(folder, name), program)
+		}
 		write(t, filepath.Join(folder, "image.tar"), imageArchive(t, a, []byte(strings.Repeat(a, 1000))))
 		write(t, filepath.Join(folder, "image.tar.packages.json"), debianList(a))
 	}
@@ -172,6 +174,11 @@ func TestAssemble(t *testing.T) {
 		}
 		if path != sumsFile && !strings.Contains(a[sumsFile], "  "+path+"\n") {
 			t.Errorf("%s has no checksum of %s", sumsFile, path)
+		}
+	}
+	for _, architecture := range []string{"amd64", "arm64"} {
+		if info, err := os.Stat(filepath.Join(first.out, programsDir, client+"-linux-"+architecture)); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("the program of %s: %v, %v", architecture, info, err)
 		}
 	}
 	if len(a) != len(b) {

@@ -64,6 +64,7 @@ func coreRows() []row {
 		{pkg: "internal/core/naming", why: why + "names of what belongs to a Feature", pure: true},
 		{pkg: "internal/core/notice", why: why + "the lines that an agent gets", allow: core, pure: true},
 		{pkg: "internal/core/plain", why: why + "texts of agents, cut for storage and escaped for terminals", pure: true},
+		{pkg: "internal/core/preflight", why: why + "what the facts of a cluster mean for Tidewaiter", allow: []string{"internal/core/plain", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
 		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
 		{pkg: "internal/core/revision", why: why + "which of two orders is newer; watchdog and intake compare in the same way", pure: true},
@@ -141,6 +142,7 @@ func kubeRows() []row {
 			allow: []string{"api/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "k8s.io/client-go/applyconfigurations/", "sigs.k8s.io/structured-merge-diff/v6/typed"},
 			tests: with(apiClient, []string{"github.com/evanphx/json-patch/v5", "sigs.k8s.io/yaml"}),
 		},
+		{pkg: "internal/kube/clusterfacts", why: why + "what the API server says of a cluster, for the manager and the preflight", allow: with(apiTypes, []string{"internal/core/preflight", "internal/kube/nodes", "sigs.k8s.io/controller-runtime/pkg/client"})},
 		{pkg: "internal/kube/conditions", why: why + "sets and summarises conditions", allow: with(apiTypes, []string{"internal/core/plain"})},
 		{
 			pkg: "internal/kube/desired", why: why + "objects as they should be; builds values and talks to nobody", pure: true,
@@ -181,6 +183,8 @@ func programRows() []row {
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process, []string{"internal/redacted"})},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
 		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs only identity, its certificate and the list of metrics", allow: with(gatewayCore, apiClient, process, []string{"internal/app/process", "internal/gateway/backends", "internal/gateway/callers", "internal/gateway/egressproxy", "internal/gateway/ledger", "internal/gateway/modelserver", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/modelbackends", "internal/kube/supervisorpolicy", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/pod/modelproxy", "github.com/klauspost/compress/zstd", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "sigs.k8s.io/yaml"}},
+		{pkg: "internal/app/preflight", why: "makes pods that try out a cluster, and removes them again; decides nothing", allow: with(core, apiClient, process, []string{"internal/app/preflight/probe", "internal/kube/clusterfacts", "internal/kube/modelbackends"})},
+		{pkg: "internal/app/preflight/probe", why: "what these pods run: it does what the programs of a Feature's pod do at their start", allow: with(core, []string{"internal/pod/proc", "internal/pod/workspace"})},
 		{pkg: "internal/app/runner", why: "PID 1 next to the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/pod/runnerlink", "internal/pod/proc", "golang.org/x/sys/unix"}},
 		{
 			pkg: "internal/app/worker", why: "the agent of the runtime worker: a client of the watchdog's two servers, as any agent is; no API client, no Git, no files",
@@ -190,6 +194,7 @@ func programRows() []row {
 		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},
 		{pkg: "cmd/manager", why: program, allow: []string{"internal/app/manager"}},
 		{pkg: "cmd/runner", why: program, allow: []string{"internal/app/runner"}},
+		{pkg: "cmd/tidewaiter", why: program, allow: []string{"internal/app/preflight"}},
 		{pkg: "cmd/watchdog", why: program, allow: []string{"internal/app/watchdog"}},
 		{pkg: "cmd/worker", why: program, allow: []string{"internal/app/worker"}},
 	}

@@ -26,6 +26,7 @@ func pages() []page {
 		{"failures.md", failuresPage},
 		{"metrics.md", metricsPage},
 		{"policy.md", policyPage},
+		{"preflight.md", preflightPage},
 		{"provider-tools.md", providerToolsPage},
 		{"rules.md", rulesPage},
 		{"runtimes.md", runtimesPage},

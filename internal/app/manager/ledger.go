@@ -70,17 +70,30 @@ func (g gatewayLedger) Steering(ctx context.Context, query url.Values) ([]protoc
 	return steps.Steps, err
 }
 
-// ask for a document.
-func (g gatewayLedger) ask(ctx context.Context, path string, query url.Values, document any) error {
+// Answers says why the gateway does not answer at all. Any answer will do.
+func (g gatewayLedger) Answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	_, gateway, err := g.endpoints.Addresses(ctx)
+	answer, err := g.get(ctx, protocol.TurnsPath, nil)
+	// Without the addresses and ports of the connection, which differ each time.
+	if op, is := errors.AsType[*net.OpError](err); is {
+		return fmt.Errorf("%s: %w", op.Op, op.Err)
+	}
 	if err != nil {
 		return err
 	}
+	return answer.Body.Close()
+}
+
+// get an answer, whichever it is.
+func (g gatewayLedger) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
+	_, gateway, err := g.endpoints.Addresses(ctx)
+	if err != nil {
+		return nil, err
+	}
 	token, err := os.ReadFile(g.token)
 	if err != nil {
-		return fmt.Errorf("read the token for the gateway's ledger: %w", err)
+		return nil, fmt.Errorf("read the token for the gateway's ledger: %w", err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(g.bundle())
@@ -91,12 +104,23 @@ func (g gatewayLedger) ask(ctx context.Context, path string, query url.Values, d
 	target := "https://" + net.JoinHostPort(gateway.String(), strconv.Itoa(protocol.LedgerPort)) + path + "?" + query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
-		return fmt.Errorf("ask the gateway: %w", err)
+		return nil, fmt.Errorf("ask the gateway: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
-		return fmt.Errorf("ask the gateway: %w", err)
+		return nil, fmt.Errorf("ask the gateway: %w", err)
+	}
+	return answer, nil
+}
+
+// ask for a document.
+func (g gatewayLedger) ask(ctx context.Context, path string, query url.Values, document any) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	answer, err := g.get(ctx, path, query)
+	if err != nil {
+		return err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))

@@ -107,7 +107,12 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	if err != nil {
 		return err
 	}
-	if err := serveView(mgr, live, rotator, server, o.ViewAddress, o.Namespace, gatewayLedger{endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, bundle: rotator.Bundle, token: o.LedgerToken, namespace: o.Namespace}, log.WithName("view")); err != nil {
+	ledger := gatewayLedger{endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, bundle: rotator.Bundle, token: o.LedgerToken, namespace: o.Namespace}
+	if err := serveView(mgr, live, rotator, server, o.ViewAddress, o.Namespace, ledger, log.WithName("view")); err != nil {
+		return err
+	}
+	status, err := newClusterStatus(mgr, live, ledger, o.Namespace, log.WithName("preflight"))
+	if err != nil {
 		return err
 	}
 	if err := serveMetrics(mgr, rotator, o.MetricsAddress); err != nil {
@@ -115,7 +120,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	}
 	lease := &intake.Lease{Live: live, Namespace: o.Namespace, Replica: o.Replica, Clock: clock.RealClock{}, Logger: log.WithName("lease")}
 	if err := errors.Join(
-		mgr.Add(rotator), mgr.Add(server), mgr.Add(lease), mgr.Add(newBundle(live, rotator, o.Namespace, log.WithName("bundle"))),
+		mgr.Add(rotator), mgr.Add(server), mgr.Add(lease), mgr.Add(newBundle(live, rotator, o.Namespace, log.WithName("bundle"))), mgr.Add(status),
 		// Unauthenticated: the kubelet's probes.
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("certificate", rotator.Intake().Check),

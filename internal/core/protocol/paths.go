@@ -20,6 +20,9 @@ const (
 	InForcePrefix = "inforce.tidewaiter.dev/"
 )
 
+// StatusConfigMap of the system's namespace says what the manager's checks of the cluster find, with an entry for each check.
+const StatusConfigMap = "tidewaiter-status"
+
 // Version of the JSON documents of this package.
 const Version = 1
 

@@ -68,7 +68,7 @@ func UserNamespaces(ctx context.Context, reader client.Reader, setting Setting, 
 // allMap reports whether no node that may run a pod lacks user namespaces with a runtime.
 func allMap(list []corev1.Node, where place, handler string) bool {
 	for i := range list {
-		if n := &list[i]; where.takes(n) && !mapsUsers(n, handler) {
+		if n := &list[i]; where.takes(n) && !MapsUsers(n, handler) {
 			return false
 		}
 	}
@@ -85,8 +85,8 @@ func Stripped(n *corev1.Node) *corev1.Node {
 	}
 }
 
-// mapsUsers reports whether a runtime of a node maps users. A kubelet that reports no handlers is too old to.
-func mapsUsers(n *corev1.Node, handler string) bool {
+// MapsUsers reports whether a runtime of a node maps users. A kubelet that reports no handlers is too old to.
+func MapsUsers(n *corev1.Node, handler string) bool {
 	return slices.ContainsFunc(n.Status.RuntimeHandlers, func(h corev1.NodeRuntimeHandler) bool {
 		return h.Name == handler && h.Features != nil && ptr.Deref(h.Features.UserNamespaces, false)
 	})
@@ -130,6 +130,9 @@ func (p place) takes(n *corev1.Node) bool {
 		return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !p.tolerate(t)
 	})
 }
+
+// Takes reports whether a node may run the pods of Features to whose place no policy adds anything.
+func Takes(n *corev1.Node) bool { return place{}.takes(n) }
 
 func (p place) tolerate(taint corev1.Taint) bool {
 	return slices.ContainsFunc(p.tolerations, func(t policy.Toleration) bool {

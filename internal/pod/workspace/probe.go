@@ -17,6 +17,16 @@ import (
 // probeName is the file that the volume is tested with; it exists for a few milliseconds, before the agent does.
 const probeName = ".tidewaiter-probe"
 
+// Probe tests what captures rely on, on the volume of a directory, and leaves nothing behind. An error says that no workspace can be there.
+func Probe(ctx context.Context, path string) (Assumptions, error) {
+	root, err := openRoot(path)
+	if err != nil {
+		return Assumptions{}, err
+	}
+	defer root.close()
+	return probe(ctx, root)
+}
+
 // probe tests what captures rely on, on the volume itself.
 func probe(ctx context.Context, root dir) (Assumptions, error) {
 	// What a crash left behind is in the way.
