@@ -138,7 +138,7 @@ e2e() {
   trap - EXIT
   # The last one, because it removes Tidewaiter. A cluster of KUBECONFIG may have Features that are no test's.
   if [[ -z ${KUBECONFIG:-} ]]; then
-    run "removal from the cluster, and installation from a release" -count 1 -timeout 20m ./test/undeploy
+    run "the preflight, removal from the cluster, and installation from a release" -count 1 -timeout 30m ./test/undeploy
   fi
 }
 
