@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package undeploy tests that Tidewaiter can be removed from a cluster, and installed again from a release.
+// Package undeploy tests that Tidewaiter can be removed from a cluster, and installed again from a release: by its manifest, and by its Helm chart.
 package undeploy
 
 import (
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -30,8 +29,20 @@ const (
 
 // TestInstallation removes Tidewaiter from the cluster of the tests, and installs it again from a release. The order counts.
 func TestInstallation(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "release")
 	t.Run("UndeployEndsWhatRuns", undeployEndsWhatRuns)
-	t.Run("Release", release)
+	t.Run("Release", func(t *testing.T) { release(t, made) })
+	t.Run("Chart", func(t *testing.T) { chart(t, made) })
+}
+
+// connect to the cluster of the tests.
+func connect(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	k8s, err := cluster.Connect(os.Getenv("TIDEWAITER_KUBECONFIG"), os.Getenv("TIDEWAITER_TESTBED"))
+	if err != nil {
+		t.Fatalf("run `make test-e2e`: %v", err)
+	}
+	return k8s
 }
 
 // undeployEndsWhatRuns: `make undeploy` ends the agents that work, in order, and leaves nothing behind: neither a kind nor a namespace waits for
@@ -39,29 +50,13 @@ func TestInstallation(t *testing.T) {
 func undeployEndsWhatRuns(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	k8s, err := cluster.Connect(os.Getenv("TIDEWAITER_KUBECONFIG"), os.Getenv("TIDEWAITER_TESTBED"))
-	if err != nil {
-		t.Fatalf("run `make test-e2e`: %v", err)
-	}
+	k8s := connect(t)
 	running(ctx, t, k8s)
-	undeploy := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", "../..", "undeploy")
-	if out, err := undeploy.CombinedOutput(); err != nil {
-		t.Fatalf("make undeploy: %v\n%s", err, out)
+	call(ctx, t, "../..", "make", "--no-print-directory", "undeploy")
+	if remains := remaining(ctx, t); len(remains) > 0 {
+		t.Errorf("%v are still there", remains)
 	}
-
-	groups, err := k8s.Clientset.Discovery().ServerGroups()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range groups.Groups {
-		if strings.HasSuffix(g.Name, "tidewaiter.dev") {
-			t.Errorf("group %s is still served", g.Name)
-		}
-	}
-	if err := k8s.Get(ctx, client.ObjectKey{Name: cluster.SystemNamespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-		t.Errorf("namespace %s is still there: %v", cluster.SystemNamespace, err)
-	}
-	err = cluster.Until(ctx, "the Feature's pod and volumes to go", func(ctx context.Context) (bool, error) {
+	err := cluster.Until(ctx, "the Feature's pod and volumes to go", func(ctx context.Context) (bool, error) {
 		var pods corev1.PodList
 		var claims corev1.PersistentVolumeClaimList
 		if err := k8s.List(ctx, &pods, client.InNamespace(project)); err != nil {
@@ -78,6 +73,40 @@ func undeployEndsWhatRuns(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// call runs a program in a folder, and gives what it prints.
+func call(ctx context.Context, t *testing.T, dir, name string, arguments ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, name, arguments...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, arguments, err, out)
+	}
+	return string(out)
+}
+
+// kubectl runs kubectl on the cluster of the tests.
+func kubectl(ctx context.Context, t *testing.T, arguments ...string) string {
+	t.Helper()
+	program := strings.Fields(os.Getenv("TIDEWAITER_KUBECTL"))
+	return call(ctx, t, ".", program[0], append(program[1:], arguments...)...)
+}
+
+// remaining lists what an installation has in the cluster: its namespace, with all that is in it, and what is elsewhere. Namespaces of projects are not of it.
+func remaining(ctx context.Context, t *testing.T) []string {
+	t.Helper()
+	const kinds = "namespaces,customresourcedefinitions,apiservices,clusterroles,clusterrolebindings,rolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings"
+	var ours []string
+	for _, name := range strings.Fields(kubectl(ctx, t, "get", kinds, "--all-namespaces", "--output=name")) {
+		kind, object, _ := strings.Cut(name, "/")
+		if kind == "namespace" && object == cluster.SystemNamespace ||
+			kind != "namespace" && (strings.HasPrefix(object, "tidewaiter-") || strings.HasSuffix(object, ".tidewaiter.dev")) {
+			ours = append(ours, name)
+		}
+	}
+	return ours
 }
 
 // running makes a Feature and waits until its agent works.
