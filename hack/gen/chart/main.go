@@ -3,7 +3,7 @@
 
 // Command chart writes what is generated of charts/tidewaiter, and docs/reference/helm-values.md. It runs in the checkout's root.
 //
-// The objects are those of dist/install.yaml and of config/prometheus. values.go lists the values, rows.go says what each of them changes.
+// It takes the objects of dist/install.yaml and of config/prometheus. values.go lists the values, rows.go says what each of them changes.
 package main
 
 import (
