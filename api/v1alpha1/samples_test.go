@@ -4,12 +4,14 @@
 package v1alpha1_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +40,11 @@ func samples(t *testing.T) map[string][]*unstructured.Unstructured {
 	return all
 }
 
-// TestSamples applies every sample, unknown fields forbidden, and checks that kustomize would find it.
+// alone are the samples that do not go together with the others, or that would replace what an installation has: kustomization.yaml says why.
+var alone = []string{"model-backends.yaml", "template-output-json.yaml", "templates-minimal.yaml", "templates-strict.yaml"}
+
+// TestSamples applies the samples together as their kustomization lists them, into a new namespace of a cluster with Tidewaiter: unknown fields
+// are forbidden, and a second time changes nothing. The other samples are valid by themselves.
 func TestSamples(t *testing.T) {
 	project := env.Project(t)
 	strict := client.WithFieldValidation(env.Client, "Strict")
@@ -47,30 +53,73 @@ func TestSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := samples(t)
-	for _, name := range listed {
-		if all[name] == nil {
-			t.Errorf("kustomization.yaml lists %s, which is not there", name)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(all)), slices.Sorted(slices.Values(slices.Concat(listed, alone)))); diff != "" {
+		t.Fatalf("files, and what kustomization.yaml lists or leaves out (-files +list):\n%s", diff)
+	}
+	var together []*unstructured.Unstructured
+	named := map[string]bool{}
+	for _, file := range listed {
+		for _, o := range all[file] {
+			if o.GetNamespace() == "" {
+				o.SetNamespace(project)
+			}
+			name := o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+			if named[name] {
+				t.Errorf("%s: %s is there twice", file, name)
+			}
+			named[name] = true
+			together = append(together, o)
 		}
 	}
-	for name, objects := range all {
-		t.Run(name, func(t *testing.T) {
-			// The configuration of the gateway is there already where samples are applied.
-			if is, want := slices.Contains(listed, name), name != "model-backends.yaml"; is != want {
-				t.Errorf("kustomization.yaml lists %s: %t, want %t", name, is, want)
+	apply := func() map[string]string {
+		versions := map[string]string{}
+		for _, o := range together {
+			applied := o.DeepCopy()
+			if err := strict.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("kubectl")); err != nil {
+				t.Fatalf("apply %s %s: %v", o.GetKind(), o.GetName(), err)
 			}
-			for _, o := range objects {
-				if o.GetNamespace() == "" {
-					o.SetNamespace(project)
-				}
-				if err := strict.Create(t.Context(), o); err != nil {
-					t.Errorf("create %s %s: %v", o.GetKind(), o.GetName(), err)
-				}
+			if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(o), applied); err != nil {
+				t.Fatal(err)
 			}
-		})
+			versions[o.GetKind()+" "+o.GetName()] = applied.GetResourceVersion()
+		}
+		return versions
+	}
+	if diff := cmp.Diff(apply(), apply()); diff != "" {
+		t.Errorf("applied again, these changed (-first +second):\n%s", diff)
+	}
+	for _, o := range together {
+		if o.GetKind() != "Feature" {
+			continue
+		}
+		for _, reference := range []struct{ kind, name string }{
+			{"Secret", at(o, "spec", "repository", "credentialsSecretRef", "name")},
+			{"ConfigMap", at(o, "spec", "promptFrom", "configMapKeyRef", "name")},
+		} {
+			if reference.name != "" && !named[reference.kind+" "+project+"/"+reference.name] {
+				t.Errorf("Feature %s needs the %s %s, which no sample has", o.GetName(), reference.kind, reference.name)
+			}
+		}
+	}
+	for _, file := range alone {
+		for _, o := range all[file] {
+			if o.GetNamespace() == "" {
+				o.SetNamespace(project)
+			}
+			if err := strict.Create(t.Context(), o, client.DryRunAll); err != nil {
+				t.Errorf("%s: create %s %s: %v", file, o.GetKind(), o.GetName(), err)
+			}
+		}
 	}
 }
 
-// TestSamplesShowEveryField: what people may write, they can look up.
+// at is a text of an object; empty where it has none.
+func at(o *unstructured.Unstructured, path ...string) string {
+	text, _, _ := unstructured.NestedString(o.Object, path...)
+	return text
+}
+
+// TestSamplesShowEveryField: what users can write, they can look up.
 func TestSamplesShowEveryField(t *testing.T) {
 	shown := map[string]bool{}
 	for _, objects := range samples(t) {
