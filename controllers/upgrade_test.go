@@ -74,7 +74,7 @@ func sameObjects(t *testing.T, before, after []*unstructured.Unstructured) {
 		case is[name].GetUID() != was[name].GetUID():
 			t.Errorf("%s was made again", name)
 		case is[name].GetResourceVersion() != was[name].GetResourceVersion():
-			if diff := cmp.Diff(lasting(was[name], was[name]), lasting(is[name], was[name])); diff != "" {
+			if diff := cmp.Diff(lasting(was[name]), lasting(is[name])); diff != "" {
 				t.Errorf("%s was written (-before +after):\n%s", name, diff)
 			}
 		}
@@ -86,28 +86,11 @@ func sameObjects(t *testing.T, before, after []*unstructured.Unstructured) {
 	}
 }
 
-// lasting is what an upgrade must not change of an object: all but the conditions about what the version before did not act on.
-func lasting(object, before *unstructured.Unstructured) map[string]any {
+// lasting is what an upgrade must not change of an object.
+func lasting(object *unstructured.Unstructured) map[string]any {
 	content := object.DeepCopy().Object
 	unstructured.RemoveNestedField(content, "metadata", "managedFields")
 	unstructured.RemoveNestedField(content, "metadata", "resourceVersion")
-	conditions := func(of map[string]any) []any {
-		list, _, _ := unstructured.NestedSlice(of, "status", "conditions")
-		return list
-	}
-	news := map[any]bool{}
-	for _, c := range conditions(before.Object) {
-		if c, ok := c.(map[string]any); ok && c["reason"] == "NotActedOn" {
-			news[c["type"]] = true
-		}
-	}
-	kept := slices.DeleteFunc(conditions(content), func(c any) bool {
-		condition, ok := c.(map[string]any)
-		return ok && news[condition["type"]]
-	})
-	if len(kept) > 0 {
-		_ = unstructured.SetNestedSlice(content, kept, "status", "conditions")
-	}
 	return content
 }
 

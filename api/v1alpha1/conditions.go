@@ -64,7 +64,7 @@ const (
 const (
 	// ReasonAccepted: everything that the spec names exists, and Tidewaiter acts on it.
 	ReasonAccepted = "Accepted"
-	// ReasonPartlyActedOn: accepted, but the message names fields that this version does not act on yet.
+	// ReasonPartlyActedOn: accepted, but an earlier version has stored fields that this version does not act on. The message names them.
 	ReasonPartlyActedOn = "PartlyActedOn"
 	// ReasonRuntimeNotAvailable: this version does not know the runtime of spec.agent.runtime, or does not have it.
 	ReasonRuntimeNotAvailable = "RuntimeNotAvailable"

@@ -20,6 +20,7 @@ type Delivery struct {
 	Author *CommitAuthor `json:"author,omitempty"`
 	// pullRequest asks for a pull request of the delivered branch.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on spec.delivery.pullRequest: remove it, and open the pull request from the delivered branch"
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
 	// approval says whether an approver must approve the delivery. Required holds it until approvedCommit names the head. A SupervisorPolicy can require approval as well (delivery.approval), whatever the Feature says.
 	// +optional

@@ -312,9 +312,9 @@ type ObservedRequest struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
-	// state is the result of the request: Done, Failed or NotActedOn.
+	// state is the result of the request: Done or Failed.
 	// +required
-	// +kubebuilder:validation:Enum=Done;Failed;NotActedOn
+	// +kubebuilder:validation:Enum=Done;Failed
 	State string `json:"state"`
 	// message explains the state.
 	// +optional

@@ -82,6 +82,7 @@ type FeatureSpec struct {
 	// planning says who makes the plan. None takes the plan as given; without milestones, the prompt is the only task. Auto takes the plan that a planner proposes. Approve waits until a user approves the proposal.
 	// +optional
 	// +kubebuilder:default=None
+	// +kubebuilder:validation:XValidation:rule="self == 'None'",message="this version does not act on spec.planning: set it to None, and write the plan in spec.plan"
 	Planning Planning `json:"planning,omitempty"`
 	// plan limits the work and divides it into milestones and tasks.
 	// +optional
@@ -100,6 +101,7 @@ type FeatureSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0",message="this version does not act on spec.gates: remove it, and ask for these commands in the prompt"
 	Gates []Gate `json:"gates,omitempty"`
 	// workspace is the size and kind of the volumes. Fixed at creation.
 	// +optional
@@ -112,6 +114,7 @@ type FeatureSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=52
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0",message="this version does not act on spec.dependsOn: remove it, and create the Feature when the others are Delivered"
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// priority orders Features that wait for capacity, a lock or an area: higher first, then older.
 	// +optional

@@ -108,6 +108,7 @@ type Task struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0",message="this version does not act on spec.plan.milestones[].tasks[].gates: remove it, and ask for these commands in the instructions of the task"
 	Gates []string `json:"gates,omitempty"`
 }
 

@@ -28,6 +28,7 @@ type Request struct {
 	Release *ReleaseRequest `json:"release,omitempty"`
 	// approvePlan accepts a proposed plan.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on spec.requests[].approvePlan: remove the request"
 	ApprovePlan *ApprovePlanRequest `json:"approvePlan,omitempty"`
 }
 

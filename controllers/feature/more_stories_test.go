@@ -308,22 +308,6 @@ func (r *harness) wantMode(name string, mode v1alpha1.ExecutionMode) {
 	r.Errorf("no Job %s", name)
 }
 
-func TestFieldsThatAreNotActedOnAreNamed(t *testing.T) {
-	r := newHarness(t)
-	r.feature("login", func(f *v1alpha1.Feature) {
-		f.Spec.Gates = []v1alpha1.Gate{{Name: "unit", Command: []string{"make", "test"}}}
-		f.Spec.Planning = v1alpha1.PlanningAuto
-		f.Spec.DependsOn = []string{"other"}
-	})
-	r.settle("login")
-	m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonPartlyActedOn)
-	for _, want := range []string{"spec.gates", "spec.planning", "spec.dependsOn"} {
-		if !strings.Contains(m, want) {
-			t.Errorf("%s is not named in: %s", want, m)
-		}
-	}
-}
-
 func TestForeignObjectsAreLeftAlone(t *testing.T) {
 	r := newHarness(t)
 	foreign := &corev1.PersistentVolumeClaim{

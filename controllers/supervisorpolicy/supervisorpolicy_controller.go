@@ -22,6 +22,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/inert"
 	"github.com/tidewaiter/tidewaiter/internal/kube/supervisorpolicy"
 )
 
@@ -119,31 +120,12 @@ func setValid(w conditions.Writer, s *scope) {
 			"The policy is invalid, and Features that it applies to do not start until you fix it: "+strings.ReplaceAll(s.problem.Error(), "\n", "; ")+".")
 		return
 	}
-	if names := notActedOn(s.policy); len(names) > 0 {
+	if names := inert.Policy(s.policy); len(names) > 0 {
 		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonPartlyActedOn,
-			"This version does not act on: "+strings.Join(names, ", ")+".")
+			"This version does not act on: "+strings.Join(names, ", ")+". Remove them.")
 		return
 	}
 	w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "Every rule is valid.")
-}
-
-// notActedOn names the rules in use that this version accepts but does not act on, sorted.
-func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
-	used := map[string]bool{}
-	for at, r := range map[string]*v1alpha1.Rules{"spec.defaults.": p.Spec.Defaults, "spec.overrides.": p.Spec.Overrides} {
-		if r == nil {
-			continue
-		}
-		used[at+"reviewers"] = r.Reviewers != nil
-	}
-	var names []string
-	for name, is := range used {
-		if is {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, p *v1alpha1.SupervisorPolicy, status v1alpha1.SupervisorPolicyStatus) error {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -96,10 +97,6 @@ func TestStatus(t *testing.T) {
 				},
 			}},
 		},
-		"ahead-of-its-time": {
-			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.reviewers.", wantFeatures: 2,
-			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Reviewers: &v1alpha1.ReviewerRules{}}},
-		},
 		"anomalies-and-roles": {
 			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2,
 			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{
@@ -142,5 +139,16 @@ func TestStatus(t *testing.T) {
 				t.Errorf("status %+v, want %d Features", p.Status, tc.wantFeatures)
 			}
 		})
+	}
+}
+
+// TestStoredRulesThatNothingActsOnAreNamed: the API server refuses them in new policies, so this one is not stored.
+func TestStoredRulesThatNothingActsOnAreNamed(t *testing.T) {
+	var list []metav1.Condition
+	p := &v1alpha1.SupervisorPolicy{Spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Reviewers: &v1alpha1.ReviewerRules{}}}}
+	setValid(conditions.Writer{List: &list, Now: time.Now()}, &scope{policy: p})
+	c := meta.FindStatusCondition(list, v1alpha1.ConditionValid)
+	if want := "This version does not act on: spec.defaults.reviewers. Remove them."; c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonPartlyActedOn || c.Message != want {
+		t.Errorf("Valid is %+v, want True/%s with the message %q", c, v1alpha1.ReasonPartlyActedOn, want)
 	}
 }

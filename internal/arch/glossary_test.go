@@ -33,7 +33,7 @@ func TestGlossary(t *testing.T) {
 			t.Errorf("want '| word | meaning. | `package.Name` |', got %s", line)
 			continue
 		}
-		word, place := found[1], found[2]
+		word, place := found[1], found[3]
 		words = append(words, strings.ToLower(word))
 		said, err := docOf("../..", place)
 		if err != nil {
@@ -48,7 +48,65 @@ func TestGlossary(t *testing.T) {
 }
 
 // entry is a line of the glossary: word, meaning, place.
-var entry = regexp.MustCompile("^\\| ([A-Za-z ()]+) \\| [^|]+\\. \\| `([^`|]+)` \\|$")
+var entry = regexp.MustCompile("^\\| ([A-Za-z ()]+) \\| ([^|]+\\.) \\| `([^`|]+)` \\|$")
+
+// TestGlossaryMarks: a word is marked as not acted on if its type is that of a field that the CRDs refuse, and only then.
+func TestGlossaryMarks(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, err := refusedTypes("../../api/v1alpha1")
+	if err != nil || len(refused) == 0 {
+		t.Fatalf("no field of the API is refused: %v", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		found := entry.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if found == nil {
+			continue
+		}
+		name, ofAPI := strings.CutPrefix(found[3], "api/v1alpha1.")
+		if want := ofAPI && refused[name]; strings.Contains(found[2], "*(not acted on)*") != want {
+			t.Errorf("%s: marked as *(not acted on)*: want %t", found[1], want)
+		}
+	}
+}
+
+// refusedTypes are the names of the types of fields that a rule refuses because this version does not act on them (see kube/inert).
+func refusedTypes(dir string) (map[string]bool, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			field, ok := n.(*ast.Field)
+			if !ok || !strings.Contains(field.Doc.Text(), `message="this version does not act on `) {
+				return true
+			}
+			of := field.Type
+			for {
+				switch inner := of.(type) {
+				case *ast.StarExpr:
+					of = inner.X
+					continue
+				case *ast.ArrayType:
+					of = inner.Elt
+					continue
+				case *ast.Ident:
+					names[inner.Name] = true
+				}
+				return true
+			}
+		})
+	}
+	return names, nil
+}
 
 // letters are the letters of a text, in lower case: words are found in identifiers, too.
 func letters(text string) string {

@@ -65,6 +65,9 @@ func metadata() []said {
 	}
 }
 
+// inert is what the rules of the CRDs refuse.
+const inert = "the rules of the CRD refuse it, because this version does not act on it; what an earlier version has stored has no effect"
+
 // featureFields says of every field of a Feature what it lets an editor do. A Feature is what editors write: its fields say what
 // is to be done, and the judge holds the work to the policy in effect.
 func featureFields() []said {
@@ -89,10 +92,11 @@ func featureFields() []said {
 		harmlessly("it is a name in the repository, fixed at creation: the changes from it on are checked", "spec.repository.revision"),
 		triedAs("use a Secret that one may neither read nor use", "spec.repository.credentialsSecretRef.name"),
 		guardedBy("tidewaiter-feature-references", "it shows the agent a ConfigMap: one needs the right to read it, with all of its keys", "spec.promptFrom.configMapKeyRef.name spec.promptFrom.configMapKeyRef.key"),
-		harmlessly(task, `spec.prompt spec.planning spec.dependsOn[] spec.plan.allowedAreas[] spec.plan.forbiddenAreas[] spec.plan.contracts[]
+		harmlessly(task, `spec.prompt spec.plan.allowedAreas[] spec.plan.forbiddenAreas[] spec.plan.contracts[]
 			spec.plan.files.create[] spec.plan.files.delete[] spec.plan.files.modify[]
-			spec.plan.milestones[].name spec.plan.milestones[].tasks[].name spec.plan.milestones[].tasks[].instructions spec.plan.milestones[].tasks[].gates[]`),
-		harmlessly("no gate is run in this version, and the condition Accepted says so", "spec.gates[].name spec.gates[].command[] spec.gates[].timeout"),
+			spec.plan.milestones[].name spec.plan.milestones[].tasks[].name spec.plan.milestones[].tasks[].instructions`),
+		harmlessly(inert, `spec.planning spec.dependsOn[] spec.gates[].name spec.gates[].command[] spec.gates[].timeout spec.plan.milestones[].tasks[].gates[]
+			spec.delivery.pullRequest.base spec.delivery.pullRequest.draft spec.delivery.pullRequest.title spec.requests[].approvePlan.hash`),
 		guardedBy("policy.TestOverridesAlwaysWin", limited, `spec.execution.mode spec.execution.strategy spec.execution.promotion spec.execution.revertOnViolation spec.execution.checkpoint.interval
 			spec.execution.checkpoint.minInterval spec.execution.checkpoint.maxChanges spec.execution.checkpoint.pauseTimeout`),
 
@@ -122,11 +126,10 @@ func featureFields() []said {
 		guardedBy("feature.TestABranchMustBeAllowed", "it is what is pushed to: delivery.branches of each policy has to allow it, and it is fixed at creation", "spec.delivery.branch"),
 		harmlessly("without it the work is kept and not pushed; with it every other bound holds", "spec.delivery.push"),
 		harmlessly("it is text in the commits; the Git server knows who pushes by the Secret", "spec.delivery.author.name spec.delivery.author.email"),
-		harmlessly("no pull request is made in this version, and the condition Accepted says so", "spec.delivery.pullRequest.base spec.delivery.pullRequest.draft spec.delivery.pullRequest.title"),
 
 		harmlessly(person, `spec.suspend spec.answers[].question spec.answers[].text spec.directives[].id spec.directives[].type spec.directives[].priority spec.directives[].description
 			spec.directives[].rationale spec.directives[].files[] spec.requests[].id spec.requests[].checkpoint spec.requests[].retry spec.requests[].resetBreaker spec.requests[].release
-			spec.requests[].approvePlan.hash spec.requests[].rollback.kind spec.requests[].rollback.checkpoint spec.requests[].rollback.paths[]`),
+			spec.requests[].rollback.kind spec.requests[].rollback.checkpoint spec.requests[].rollback.paths[]`),
 	)
 }
 
@@ -193,7 +196,7 @@ func ruleFields(part string) []said {
 			execution.mode execution.promotion execution.revertOnViolation execution.strategy retention.checkpoints retention.ledgerPeriod retention.maxUnpromotedSize
 			roles[].name roles[].doctrine.maxTurnsWithoutProgress roles[].doctrine.saluteIntervalTurns roles[].pace.alternate roles[].pace.contingent roles[].pace.emergency
 			supervision.maxCorrections supervision.maxRetries supervision.restartMode supervision.timeoutProfile`),
-		harmlessly("no reviewer works in this version, and the condition of the policy says so", `reviewers.codeStyle.enabled reviewers.codeStyle.everyTasks reviewers.codeStyle.onMilestone reviewers.design.enabled reviewers.design.everyTasks
+		harmlessly(inert, `reviewers.codeStyle.enabled reviewers.codeStyle.everyTasks reviewers.codeStyle.onMilestone reviewers.design.enabled reviewers.design.everyTasks
 			reviewers.design.onMilestone reviewers.knowledge.enabled reviewers.knowledge.everyTasks reviewers.knowledge.onMilestone reviewers.urgencyThreshold`),
 	}
 }

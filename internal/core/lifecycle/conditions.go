@@ -62,7 +62,7 @@ func accepted(o Observed) Condition {
 	reason, parts := ReasonAccepted, []string(nil)
 	if fields := o.Spec.NotActedOn; len(fields) > 0 {
 		reason = ReasonPartlyActedOn
-		parts = append(parts, "This version does not act on: "+strings.Join(fields, ", ")+".")
+		parts = append(parts, "This version does not act on: "+strings.Join(fields, ", ")+". Remove them.")
 	}
 	if notice := o.Spec.ModeNotice; notice != "" {
 		reason = ReasonModeFallback

@@ -88,9 +88,8 @@ type RequestState string
 
 // States of requests.
 const (
-	RequestDone       RequestState = "Done"
-	RequestFailed     RequestState = "Failed"
-	RequestNotActedOn RequestState = "NotActedOn"
+	RequestDone   RequestState = "Done"
+	RequestFailed RequestState = "Failed"
 )
 
 // Status of a condition.

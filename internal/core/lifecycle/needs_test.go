@@ -172,7 +172,7 @@ func anySpec(t *rapid.T) Spec {
 		ttl := time.Minute
 		s.TTLAfterFinished = &ttl
 	}
-	kinds := []RequestKind{RequestRetry, RequestRollback, RequestCheckpoint, RequestResetBreaker, RequestApprovePlan}
+	kinds := []RequestKind{RequestRetry, RequestRollback, RequestCheckpoint, RequestResetBreaker, RequestRelease}
 	for i := range rapid.IntRange(0, 2).Draw(t, "requests") {
 		s.Requests = append(s.Requests, Request{ID: string(rune('r' + i)), Kind: rapid.SampledFrom(kinds).Draw(t, "kind")})
 	}

@@ -94,7 +94,7 @@ type Spec struct {
 	Budget bool
 	// Requests in the order of the spec.
 	Requests []Request
-	// NotActedOn names the fields in use that this version does not act on; sorted.
+	// NotActedOn names the fields that an earlier version has stored and this version does not act on; sorted.
 	NotActedOn []string
 }
 
@@ -119,7 +119,6 @@ const (
 	RequestRetry        RequestKind = "retry"
 	RequestResetBreaker RequestKind = "resetBreaker"
 	RequestRelease      RequestKind = "release"
-	RequestApprovePlan  RequestKind = "approvePlan"
 )
 
 // Refusal says why a Feature cannot be accepted, or not be started.

@@ -100,8 +100,6 @@ func (s situation) answerTo(at summary, r Request) (message string, state Reques
 	switch {
 	case r.Refusal != "":
 		return r.Refusal, RequestFailed
-	case r.Kind == RequestApprovePlan:
-		return fmt.Sprintf("This version does not act on %s requests.", r.Kind), RequestNotActedOn
 	case r.Kind != RequestRetry:
 		return s.unlessTaken(at, r), RequestFailed
 	case s.active() && s.m.Job.Errand:

@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/kube/inert"
 )
 
 // defaultRetries is the CRD's default of spec.maxRetries, for objects that were made without it.
@@ -33,7 +34,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Retries:     int(ptr.Deref(f.Spec.MaxRetries, defaultRetries)),
 		Branch:      branch(f),
 		Ephemeral:   Ephemeral(f),
-		NotActedOn:  notActedOn(f),
+		NotActedOn:  inert.Feature(f),
 		Budget:      effective.Budgets.Any(),
 		AskRestart:  effective.Supervision.RestartMode == policy.RestartAsk,
 	}
@@ -58,8 +59,11 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	}
 	for _, r := range f.Spec.Requests {
 		q := lifecycle.Request{ID: r.ID, Kind: requestKind(r)}
-		if r.Rollback != nil {
+		switch {
+		case r.Rollback != nil:
 			_, q.Refusal = rollback(f.Name, *r.Rollback)
+		case r.ApprovePlan != nil:
+			q.Refusal = "This version does not act on approvePlan: remove the request."
 		}
 		s.Requests = append(s.Requests, q)
 	}
@@ -108,25 +112,9 @@ func requestKind(r v1alpha1.Request) lifecycle.RequestKind {
 	case r.Release != nil:
 		return lifecycle.RequestRelease
 	default:
-		// The CRD lets exactly one be set.
-		return lifecycle.RequestApprovePlan
+		// The CRD lets exactly one be set. Nothing acts on approvePlan, which an earlier version has stored.
+		return ""
 	}
-}
-
-// notActedOn names the fields in use that this version accepts but does not act on, sorted: nobody shall believe in them.
-func notActedOn(f *v1alpha1.Feature) []string {
-	spec := f.Spec
-	var names []string
-	add := func(used bool, name string) {
-		if used {
-			names = append(names, name)
-		}
-	}
-	add(spec.Delivery != nil && spec.Delivery.PullRequest != nil, "spec.delivery.pullRequest")
-	add(len(spec.DependsOn) > 0, "spec.dependsOn")
-	add(len(spec.Gates) > 0, "spec.gates")
-	add(spec.Planning != "" && spec.Planning != v1alpha1.PlanningNone, "spec.planning "+string(spec.Planning)+" (the plan is taken as given)")
-	return names
 }
 
 // Run is what the watchdog reported, or nil.

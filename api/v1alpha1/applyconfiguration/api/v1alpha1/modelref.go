@@ -14,7 +14,7 @@ import (
 //
 // ModelRef names the backend and the model of the gateway that answer a role.
 type ModelRefApplyConfiguration struct {
-	// role is who asks: primary, supervisor, or the name of a role profile.
+	// role is who asks: primary for what agents ask, and summarizer for their small side calls.
 	Role *string `json:"role,omitempty"`
 	// backend is the name of a backend of the gateway.
 	Backend *string `json:"backend,omitempty"`

@@ -16,7 +16,7 @@ import (
 type ObservedRequestApplyConfiguration struct {
 	// id is the id of the request.
 	ID *string `json:"id,omitempty"`
-	// state is the result of the request: Done, Failed or NotActedOn.
+	// state is the result of the request: Done or Failed.
 	State *string `json:"state,omitempty"`
 	// message explains the state.
 	Message *string `json:"message,omitempty"`
