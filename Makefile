@@ -26,7 +26,7 @@ demo: install ## Show the main job end to end on a real cluster
 	@# On a cluster of your own the backends of the gateway are yours: no scripted model takes their place.
 	@test -n "$(KUBECONFIG)" || hack/agents.sh $(BIN) claude-code
 	@go run ./test/demo --kubeconfig "$$($(KUBECONFIG_PATH))" --kubectl "$(KUBECTL)" --image "$$(cat $(BIN)/testbed.ref)" --repository $(CURDIR) \
-		$(if $(KUBECONFIG),,--agent "$$(cat $(BIN)/agent-claude-code.ref)")
+		--record $(BIN)/demo $(if $(KUBECONFIG),,--agent "$$(cat $(BIN)/agent-claude-code.ref)")
 
 .PHONY: test
 test: ## Run every test: unit, property, fuzz, API server, cluster

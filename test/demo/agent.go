@@ -35,7 +35,7 @@ var writer = story{
 // circler is one whose model goes round in circles.
 var circler = story{
 	name:    "circler",
-	about:   "is Claude Code, too: its model reads a file that is not there again and again, until it is told so in the middle of its work",
+	about:   "is Claude Code, too: its model reads a missing file again and again, until the watchdog tells it so",
 	allowed: []string{"docs/tour/**"},
 	script: `turns:
 - until: "[SUPERVISOR]"
@@ -69,7 +69,7 @@ func (d *demo) provideModels(ctx context.Context) error {
 	if d.provider, err = d.StartProvider(ctx, modelsProject); err != nil {
 		return err
 	}
-	d.progress.say("serving a scripted model in the place of a provider; the gateway alone has its key")
+	d.progress.say("serving a scripted model instead of a provider; only the gateway has its key")
 	template := &v1alpha1.Template{Spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionInput, Text: ptr.To(house)}}
 	template.Namespace, template.Name = project, "house"
 	return d.Create(ctx, template)
@@ -92,13 +92,14 @@ func steered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) e
 	said := ""
 	for _, a := range asked {
 		if _, text, found := strings.Cut(a.Body, supervisor); found && strings.Contains(a.Body, "Write the page of the "+f.Name) {
-			said, _, _ = strings.Cut(text, `"`)
+			said, _, _ = strings.Cut(text, `\n`) // the body is JSON
+			said, _, _ = strings.Cut(said, `"`)
 		}
 	}
 	if said == "" {
-		return errors.New("the model was not told that it repeats itself")
+		return errors.New("the watchdog did not tell the model that it repeats itself")
 	}
-	d.progress.say("after %d calls of models, of which most were the same, its model was told:", f.Status.Run.Usage.Calls)
+	d.progress.say("after %d model calls, most of them the same, the watchdog told its model:", f.Status.Run.Usage.Calls)
 	d.progress.verbatim(supervisor + said + "\n")
 	return delivered(ctx, d, f, mirror)
 }
@@ -124,7 +125,7 @@ func answered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) 
 		return fmt.Errorf("the template is not in the prompt:\n%s", prompt)
 	}
 	before, _, _ := strings.Cut(prompt, "```script")
-	d.progress.say("what it was told begins with the project's template:")
+	d.progress.say("its prompt begins with the project's template:")
 	d.progress.verbatim(strings.TrimSpace(before) + "\n")
 	turns, err := raw("turns?output=text")
 	if err != nil {
@@ -133,7 +134,7 @@ func answered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) 
 	if n := strings.Count(turns, "Answered"); n < 3 || !strings.Contains(turns, cluster.Model) {
 		return fmt.Errorf("want three turns in the ledger, have %d:\n%s", n, turns)
 	}
-	d.progress.say("its turns, as the ledger has them:")
+	d.progress.say("its turns in the ledger:")
 	d.progress.verbatim(turns)
 	return delivered(ctx, d, f, mirror)
 }

@@ -6,8 +6,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -25,9 +27,16 @@ const (
 	repository    = "project"
 )
 
+// Files of a record, from which go test ./test/demo renders docs/get-started/demo.md.
+const (
+	runFile      = "run.txt"
+	describeFile = "describe.txt"
+	explainFile  = "explain.txt"
+)
+
 type options struct {
-	kubeconfig, kubectl, image, agent, repository string
-	timeout                                       time.Duration
+	kubeconfig, kubectl, image, agent, repository, record string
+	timeout                                               time.Duration
 }
 
 type demo struct {
@@ -48,17 +57,20 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	d := &demo{options: o, Cluster: k8s, progress: newProgress(os.Stdout)}
-	for _, step := range []struct {
-		title string
-		do    func(context.Context, string) error
-	}{
-		{"Preparing the project " + project + " (Pod Security restricted) and a Git server that serves this repository", d.prepare},
-		{"Applying the Features", d.apply},
-		{"Following them", d.follow},
-		{"What became of them", d.check},
-		{"The objects", d.show},
-	} {
+	out := io.Writer(os.Stdout)
+	if o.record != "" {
+		if err := os.MkdirAll(o.record, 0o755); err != nil {
+			return fmt.Errorf("make the folder for the record: %w", err)
+		}
+		file, err := os.Create(filepath.Join(o.record, runFile))
+		if err != nil {
+			return fmt.Errorf("record the run: %w", err)
+		}
+		defer file.Close()
+		out = io.MultiWriter(out, file)
+	}
+	d := &demo{options: o, Cluster: k8s, progress: newProgress(out)}
+	for _, step := range d.steps() {
 		d.progress.title("%s", step.title)
 		if err := step.do(ctx, dir); err != nil {
 			return fmt.Errorf("%s: %w", step.title, err)
@@ -66,6 +78,22 @@ func run(ctx context.Context, o options) error {
 	}
 	d.progress.farewell(o.kubectl, o.agent != "")
 	return nil
+}
+
+// step of a run, below a title.
+type step struct {
+	title string
+	do    func(context.Context, string) error
+}
+
+func (d *demo) steps() []step {
+	return []step{
+		{"Preparing the project " + project + " (Pod Security restricted) and a Git server that serves this repository", d.prepare},
+		{"Applying the Features", d.apply},
+		{"Following them", d.follow},
+		{"The results", d.check},
+		{"The objects", d.show},
+	}
 }
 
 func (d *demo) prepare(ctx context.Context, dir string) error {
@@ -105,7 +133,7 @@ func (d *demo) apply(ctx context.Context, _ string) error {
 		if err := d.Create(ctx, f); err != nil {
 			return fmt.Errorf("apply Feature %s: %w", f.Name, err)
 		}
-		d.progress.say("%-12s %s", f.Name, s.about)
+		d.progress.say("%s", s.line())
 	}
 	return nil
 }
@@ -149,7 +177,7 @@ func losePod(ctx context.Context, d *demo, f *v1alpha1.Feature) (bool, error) {
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// rollBack lets the agent go on once it has a valid checkpoint, and asks for that one once there is an invalid one after it.
+// rollBack lets the agent continue once it has a valid checkpoint, and asks for that one once there is an invalid one after it.
 func rollBack(ctx context.Context, d *demo, f *v1alpha1.Feature) (bool, error) {
 	if f.Status.LastValidCheckpoint != "" && f.Status.Checkpoints.Invalid == 0 && f.Status.Job != nil {
 		_, _, err := d.Exec(ctx, project, f.Status.Job.PodName, "agent", nil, "touch", "/home/agent/go")
@@ -177,7 +205,7 @@ func (d *demo) check(ctx context.Context, dir string) error {
 			return err
 		}
 		d.progress.paragraph("%s: %s/%s", s.name, f.Status.Phase, cluster.Reason(f, v1alpha1.ConditionSucceeded))
-		d.progress.say("%s", cluster.Message(f, v1alpha1.ConditionSucceeded))
+		d.progress.say("condition Succeeded: %s", cluster.Message(f, v1alpha1.ConditionSucceeded))
 		if err := s.check(ctx, d, f, mirror); err != nil {
 			return fmt.Errorf("feature %s: %w", s.name, err)
 		}
@@ -186,11 +214,35 @@ func (d *demo) check(ctx context.Context, dir string) error {
 }
 
 func (d *demo) show(ctx context.Context, _ string) error {
-	kubectl := append(strings.Fields(d.kubectl), "get", "features,checkpoints", "--namespace", project)
-	out, err := exec.CommandContext(ctx, kubectl[0], kubectl[1:]...).CombinedOutput() //nolint:gosec // the caller's own command
-	d.progress.verbatim(string(out))
+	objects, err := d.ask(ctx, "get", "features,checkpoints", "--namespace", project)
+	d.progress.verbatim(objects)
 	if err != nil {
-		return fmt.Errorf("run kubectl: %w", err)
+		return err
 	}
-	return d.figures(ctx)
+	if err := d.figures(ctx); err != nil || d.record == "" {
+		return err
+	}
+	for file, args := range map[string][]string{
+		describeFile: {"describe", "feature", "intruder", "--namespace", project},
+		explainFile:  {"explain", "feature.spec.plan"},
+	} {
+		text, err := d.ask(ctx, args...)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(d.record, file), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("record what kubectl says: %w", err)
+		}
+	}
+	return nil
+}
+
+// ask is what kubectl says.
+func (d *demo) ask(ctx context.Context, args ...string) (string, error) {
+	kubectl := append(strings.Fields(d.kubectl), args...)
+	out, err := exec.CommandContext(ctx, kubectl[0], kubectl[1:]...).CombinedOutput() //nolint:gosec // the caller's own command
+	if err != nil {
+		return string(out), fmt.Errorf("run kubectl %s: %w", args[0], err)
+	}
+	return string(out), nil
 }

@@ -21,6 +21,7 @@ func main() {
 	flag.StringVar(&o.image, "image", "", "image of the agents and of the Git server")
 	flag.StringVar(&o.agent, "agent", "", "image of Claude Code; without one no real agent is shown. Its model is scripted, and takes the place of the gateway's backends")
 	flag.StringVar(&o.repository, "repository", ".", "local Git repository that the server is to serve")
+	flag.StringVar(&o.record, "record", "", "folder for a record of the run")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give up after this long")
 	flag.Parse()
 

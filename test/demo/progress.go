@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // progress prints a line whenever something changed, so that it reads the same on a terminal and in a log.
@@ -56,32 +55,28 @@ func (p *progress) feature(f *v1alpha1.Feature, checkpoints []v1alpha1.Checkpoin
 			p.running[f.Name] = time.Since(f.CreationTimestamp.Time)
 		}
 	}
-	state := string(f.Status.Phase)
-	if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil {
-		state += "/" + c.Reason
-	}
-	p.change(f.Name, fmt.Sprintf("%s (attempt %d)", state, f.Status.Attempt))
+	p.change(f.Name, "%s/%s (attempt %d)", f.Status.Phase, cluster.Reason(f, v1alpha1.ConditionSucceeded), f.Status.Attempt)
 	for _, c := range checkpoints {
 		verdict := strings.TrimSpace(string(c.Spec.Verdict) + " " + c.Spec.Reason)
-		p.change(c.Name, fmt.Sprintf("checkpoint %d: %s, %s, %d files", c.Spec.Sequence, verdict, c.Spec.Action, c.Spec.Files.Total))
+		p.change(c.Name, "checkpoint %d: %s, %s, %d files", c.Spec.Sequence, verdict, c.Spec.Action, c.Spec.Files.Total)
 	}
 }
 
-func (p *progress) change(name, state string) {
-	if p.said[name] != state {
+func (p *progress) change(name, format string, args ...any) {
+	if state := fmt.Sprintf(format, args...); p.said[name] != state {
 		p.said[name] = state
-		p.say("%-12s %s", name, state)
+		p.say("%s", fmt.Sprintf("%-12s %s", name, state))
 	}
 }
 
 func (p *progress) farewell(kubectl string, agent bool) {
 	withAgent := ""
 	if agent {
-		withAgent = "\nA real agent asked models through the gateway, and every turn is on record (writer); one that went round in circles was told so (circler)."
+		withAgent = "\nA real agent asks models through the gateway, which records every turn (writer). The watchdog tells an agent that it repeats itself (circler)."
 	}
 	fmt.Fprintf(p.out, `
-Seen: work that keeps its rules is delivered (years), work that breaks them is held and says why (intruder);
-a lost pod costs no work (survivor), a person takes work back (regret), and an agent that cannot write patches (patcher).%[3]s
+You saw: Tidewaiter delivers work that keeps the rules (years), and holds work that breaks them and says why (intruder).
+A lost pod costs no work (survivor). A user takes work back (regret). An agent that cannot write sends patches (patcher).%[3]s
 The cluster stays up. Look further: %[1]s describe feature intruder --namespace %[2]s
 Apply a Feature of your own: docs/get-started/quick-start.md shows one; %[1]s explain feature.spec
 Remove everything: make cluster-down
@@ -100,7 +95,7 @@ func (d *demo) figures(ctx context.Context) error {
 			if c.Spec.Capture.Frozen {
 				frozen = fmt.Sprintf("%d processes frozen for %s", c.Spec.Capture.Processes, micros(c.Spec.Capture.FrozenMicros))
 			}
-			d.progress.say("%-12s captured in %s, made durable in %s, judged in %s, %s", c.Name,
+			d.progress.say("%-12s captured in %s, made durable in %s, checked in %s, %s", c.Name,
 				micros(c.Spec.Durations.CaptureMicros), micros(c.Spec.Durations.SyncMicros), micros(c.Spec.Durations.JudgeMicros), frozen)
 		}
 		d.progress.say("%-12s agent at work %s after the Feature was applied", s.name, d.progress.running[s.name].Round(100*time.Millisecond))

@@ -70,7 +70,7 @@ while [ "$TIDEWAITER_ATTEMPT" = 1 ]; do sleep 0.2; done`,
 	},
 	{
 		name:      "regret",
-		about:     "writes a good plan, then ruins it and removes the README; a person rolls it back, and it goes on from there",
+		about:     "writes a good plan, then ruins it and removes the README; a user rolls it back, and the agent continues from there",
 		allowed:   []string{"docs/plan/**"},
 		meanwhile: rollBack,
 		script: `mkdir -p docs/plan && echo 'A good plan.' > docs/plan/plan.md
@@ -84,7 +84,7 @@ echo 'And what follows from it.' >> docs/plan/plan.md`,
 	},
 	{
 		name:    "patcher",
-		about:   "works in Deterministic mode: it cannot write, and each of its patches is judged before it is laid in",
+		about:   "works in Deterministic mode: it cannot write, and the watchdog checks each of its patches before it applies it",
 		allowed: []string{"docs/tour/**"},
 		mode:    v1alpha1.ModeDeterministic,
 		script: `cd "$HOME"
@@ -94,13 +94,16 @@ cat error
 new docs/elsewhere.md 'Outside of its area.' > patch
 mcpagent repo_apply_patch operation_id=one patch=@patch | tee answer
 grep -q '"status":"refused"' answer
-new docs/tour/patches.md 'Each of these lines was judged before it was laid in.' > patch
+new docs/tour/patches.md 'The watchdog checked this line before it applied it.' > patch
 mcpagent repo_apply_patch operation_id=two patch=@patch | tee answer
 grep -q '"status":"applied"' answer
 mcpagent task_complete summary='The tour has a page on patches.'`,
 		check: patched,
 	},
 }
+
+// line says what the story is about.
+func (s story) line() string { return fmt.Sprintf("%-12s %s", s.name, s.about) }
 
 func (s story) feature(d *demo) *v1alpha1.Feature {
 	f := d.Script(project, s.name, d.git.URL(repository), s.script)
@@ -140,7 +143,7 @@ func deliveredAgain(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror st
 	if f.Status.Attempt < 2 {
 		return fmt.Errorf("want a second attempt after the pod was lost, is attempt %d", f.Status.Attempt)
 	}
-	d.progress.say("attempt %d went on where the lost one was", f.Status.Attempt)
+	d.progress.say("attempt %d continued where the lost one ended", f.Status.Attempt)
 	return delivered(ctx, d, f, mirror)
 }
 
@@ -158,7 +161,7 @@ func rolledBack(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string
 	if done == "" {
 		return fmt.Errorf("the rollback is not done: %+v", f.Status.ObservedRequests)
 	}
-	d.progress.say("%s", done)
+	d.progress.say("result of the rollback: %s", done)
 	plan, err := git(ctx, mirror, "show", f.Status.Branch+":docs/plan/plan.md")
 	if err != nil {
 		return err
@@ -182,12 +185,12 @@ func patched(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) e
 		}
 	}
 	if patches != 1 {
-		return fmt.Errorf("want one patch that was laid in, have %d", patches)
+		return fmt.Errorf("want one patch that was applied, have %d", patches)
 	}
 	if _, err := git(ctx, mirror, "cat-file", "-e", "refs/heads/"+f.Status.Branch+":docs/elsewhere.md"); err == nil {
 		return errors.New("what was refused is on the branch")
 	}
-	d.progress.say("of two patches one was refused before anything of it was written, the other was laid in")
+	d.progress.say("the watchdog refused one of two patches before it wrote any of it, and applied the other")
 	return delivered(ctx, d, f, mirror)
 }
 
@@ -207,9 +210,9 @@ func held(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) erro
 	seen := map[string]bool{}
 	for _, c := range checkpoints {
 		for _, v := range c.Spec.Violations {
-			if line := fmt.Sprintf("%-20s %-36s %s", v.Rule, v.Path, v.Message); !seen[line] {
+			if line := fmt.Sprintf("%-20s %-36s %s\n", v.Rule, v.Path, v.Message); !seen[line] {
 				seen[line] = true
-				d.progress.say("  %s", line)
+				d.progress.verbatim(line)
 			}
 		}
 	}
