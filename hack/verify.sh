@@ -20,6 +20,7 @@ go mod tidy
 (cd hack/tools && go mod tidy)
 (cd hack/tools/golangci-lint && go mod tidy)
 (cd hack/tools/helm && go mod tidy)
+(cd hack/tools/apilint && go mod tidy)
 (cd hack/release && go mod tidy)
 (cd hack/tools/prometheus && go mod tidy)
 (cd test/sdk && go mod tidy)
@@ -32,6 +33,7 @@ fi
 step "vet"
 go vet ./...
 go vet -C hack/release ./...
+go vet -C hack/tools/apilint ./...
 go vet -C test/sdk ./...
 step "architecture"
 go test -count 1 ./internal/arch
@@ -47,3 +49,5 @@ step "what runs in the agent's pod"
 hack/verify-deps.sh
 step "lint"
 make --no-print-directory lint
+step "conventions of the API"
+make --no-print-directory lint-api

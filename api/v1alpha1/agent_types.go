@@ -15,6 +15,7 @@ import (
 type Agent struct {
 	// runtime says how Tidewaiter drives the agent. The runtime command runs any image with a command. Tidewaiter has support of its own for these: claude-code, codex, opencode, qwen-code, gemini-cli, worker. The condition Accepted reports an unknown runtime.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Runtime string `json:"runtime"`
@@ -88,6 +89,7 @@ type Resources struct {
 type EnvVar struct {
 	// name is the name of the variable. Tidewaiter reserves names that start with TIDEWAITER_.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('TIDEWAITER_')",message="environment names starting with TIDEWAITER_ are reserved"

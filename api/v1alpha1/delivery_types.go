@@ -43,6 +43,7 @@ type CommitAuthor struct {
 	Name string `json:"name"`
 	// email is the email address of the author.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=254
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^<>\\\\s]+@[^<>\\\\s]+$')",message="author email must look like name@host"
 	Email string `json:"email"`

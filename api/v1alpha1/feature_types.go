@@ -196,6 +196,7 @@ type SecretRef struct {
 type Repository struct {
 	// url is the address of the repository, https only and without credentials in it.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/[A-Za-z0-9._~%!$&()*+,;=:/-]+$')",message="url must be https://host/path without user, password, query or spaces; credentials belong in credentialsSecretRef"
 	URL string `json:"url"`

@@ -80,6 +80,7 @@ type PlannedFiles struct {
 type Milestone struct {
 	// name is the name of the milestone.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
@@ -96,6 +97,7 @@ type Milestone struct {
 type Task struct {
 	// name is the name of the task, unique within its milestone.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
@@ -116,6 +118,7 @@ type Task struct {
 type Gate struct {
 	// name is the name of the gate.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`

@@ -8,6 +8,7 @@ package v1alpha1
 type Request struct {
 	// id is the id of the request. Tidewaiter does a request once, for as long as the Feature lives.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
@@ -88,6 +89,7 @@ type ApprovePlanRequest struct {
 type Directive struct {
 	// id is the id of the directive.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`

@@ -123,6 +123,7 @@ type ChangeRules struct {
 type Check struct {
 	// name is the name of the check. Violations have it as the name of their rule.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
@@ -146,6 +147,7 @@ type Check struct {
 type ContractRule struct {
 	// name is the name of the contract, which plans use (spec.plan.contracts of a Feature).
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
@@ -265,6 +267,7 @@ const (
 type EgressHost struct {
 	// host is an exact name, or "*.example.com" for every name below it. It cannot be an IP address, because the TLS handshake must ask for the name.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(^|[.])([0-9]+|0x[0-9a-f]*)$')",message="host must be a name, for example registry.example.com: the gateway never connects to IP addresses"
 	// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`

@@ -41,3 +41,7 @@ reference: ## Regenerate the pages of docs/reference that are made from code
 .PHONY: lint
 lint: ## Run golangci-lint as .golangci.yml says
 	@$(GOLANGCI_LINT) run
+
+.PHONY: lint-api
+lint-api: ## Check the API types with kube-api-linter as hack/tools/apilint/config.yaml says
+	@go -C hack/tools/apilint run . -config config.yaml -dir $(CURDIR) ./api/v1alpha1
