@@ -51,3 +51,5 @@ step "lint"
 make --no-print-directory lint
 step "conventions of the API"
 make --no-print-directory lint-api
+step "known vulnerabilities"
+go run ./hack/vulncheck
