@@ -114,7 +114,7 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 
 // drop forgets that a task was begun.
 func (x *acts) drop(ctx context.Context, task string) (supervise.Event, error) {
-	x.log().InfoContext(ctx, "The orders do not list the task any more: it is dropped", "task", task)
+	x.log().InfoContext(ctx, "Dropping the task: the orders do not list it any more", "task", task)
 	return supervise.Dropped{Task: task}, x.note(journal.Record{TaskDropped: &journal.TaskDropped{Name: task}}, "task dropped")
 }
 
