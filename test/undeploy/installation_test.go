@@ -99,7 +99,7 @@ func remaining(ctx context.Context, t *testing.T) []string {
 	t.Helper()
 	const kinds = "namespaces,customresourcedefinitions,apiservices,clusterroles,clusterrolebindings,rolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings"
 	var ours []string
-	for _, name := range strings.Fields(kubectl(ctx, t, "get", kinds, "--all-namespaces", "--output=name")) {
+	for name := range strings.FieldsSeq(kubectl(ctx, t, "get", kinds, "--all-namespaces", "--output=name")) {
 		kind, object, _ := strings.Cut(name, "/")
 		if kind == "namespace" && object == cluster.SystemNamespace ||
 			kind != "namespace" && (strings.HasPrefix(object, "tidewaiter-") || strings.HasSuffix(object, ".tidewaiter.dev")) {

@@ -49,7 +49,7 @@ type (
 // parse reads objects in the order of a manifest.
 func parse(content []byte) ([]*object, error) {
 	var all []*object
-	for _, document := range bytes.Split(content, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
 		tree := map[string]any{}
 		err := yaml.Unmarshal(document, &tree, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d })
 		if err != nil {
@@ -95,7 +95,7 @@ type place struct {
 // descend follows a path: fields with dots between them, and [x] for the element of a list whose name is x, which begins with x, or which is at index x.
 func descend(tree map[string]any, path string) (place, error) {
 	at := place{get: func() any { return tree }}
-	for _, step := range strings.Split(path, ".") {
+	for step := range strings.SplitSeq(path, ".") {
 		field, element, inList := strings.Cut(strings.TrimSuffix(step, "]"), "[")
 		fields, isMap := at.get().(map[string]any)
 		if _, found := fields[field]; !isMap || !found {

@@ -57,11 +57,12 @@ func (w *world) apply(e supervise.Event) {
 	w.state = w.state.Apply(e, w.now)
 	begun := 0
 	for _, t := range w.state.Tasks {
-		if t.Phase == supervise.Done {
+		switch {
+		case t.Phase == supervise.Done:
 			w.done[t.Name] = true
-		} else if w.done[t.Name] {
+		case w.done[t.Name]:
 			w.t.Fatalf("task %q was done, and is %s", t.Name, t.Phase)
-		} else if t.Begun {
+		case t.Begun:
 			begun++
 		}
 	}
