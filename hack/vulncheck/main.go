@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command vulncheck fails when a program of this repository links a package with a known vulnerability that exceptions.tsv gives no reason for.
-// To look for calls instead takes minutes and 6 GB, and finds nothing that this does not: govulncheck -scan symbol says whether a new one is called.
+// A search for calls takes minutes and 6 GB, and finds fewer: run govulncheck -scan symbol to see whether a new vulnerability is called.
 // It runs govulncheck in the version of hack/tools/go.mod, with the database in the version below, so that every machine gives the same answer.
 // It runs in the checkout's root.
 package main
