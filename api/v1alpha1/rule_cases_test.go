@@ -403,8 +403,8 @@ var policyCases = map[string]ruleCase{
 	},
 	"a model of a supervisor, which this version does not act on": {
 		field:  "models[0].role",
-		accept: "{models: [{role: summarizer, backend: b, model: m}]}", reject: "{models: [{role: supervisor, backend: b, model: m}]}",
-		message: "this version does not act on models[].role supervisor: remove the entry",
+		accept: "{models: [{role: summarizer, backend: b, model: m}]}", reject: "{models: [{role: reviewer, backend: b, model: m}]}",
+		message: "this version does not act on models[].role other than primary and summarizer: remove the entry",
 	},
 	"a kind of change that is worse than it may be": {
 		field:  "changes.secrets",

@@ -179,7 +179,7 @@ type ModelRef struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self != 'supervisor'",message="this version does not act on models[].role supervisor: remove the entry"
+	// +kubebuilder:validation:XValidation:rule="self in ['primary', 'summarizer']",message="this version does not act on models[].role other than primary and summarizer: remove the entry"
 	Role string `json:"role"`
 	// backend is the name of a backend of the gateway.
 	// +required

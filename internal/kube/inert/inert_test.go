@@ -120,7 +120,7 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 	for spec, want := range map[string][]string{
 		"{}": nil,
 		"{defaults: {models: [{role: primary}, {role: summarizer}]}, overrides: {}}":            nil,
-		"{defaults: {models: [{role: primary}, {role: supervisor}]}}":                           {"spec.defaults.models[].role"},
+		"{defaults: {models: [{role: primary}, {role: reviewer}]}}":                             {"spec.defaults.models[].role"},
 		"{defaults: {reviewers: {}}, overrides: {reviewers: {}, models: [{role: supervisor}]}}": {"spec.defaults.reviewers", "spec.overrides.models[].role", "spec.overrides.reviewers"},
 	} {
 		p := &v1alpha1.SupervisorPolicy{}
