@@ -52,7 +52,7 @@ var (
 )
 
 // quickStart does what the page says, block by block, in a shell. What differs: the provider and the repository are in this cluster, with certificates of their own,
-// what the model says is a part of the prompt, and nobody presses Ctrl-C.
+// what the model says is a part of the prompt.
 func quickStart(ctx context.Context, t *testing.T, k8s *cluster.Cluster) {
 	t.Helper()
 	began := time.Now()
@@ -80,7 +80,6 @@ func quickStart(ctx context.Context, t *testing.T, k8s *cluster.Cluster) {
 		`  prompt: Add`:                      "  prompt: |\n    Add",
 		`what the repository is for.` + "\n": "what the repository is for.\n" + strings.ReplaceAll(script, "${fence}", "```") + "\n",
 		`{url: "https://github.com/octocat/Hello-World.git", revision: master}`: `{url: "` + git.URL("shop") + `", revision: main, credentialsSecretRef: {name: ` + cluster.GitSecret + `}}`,
-		` --watch`: "",
 	})
 	sh := shell(ctx, t, t.TempDir())
 	sh(`printf %s "$KEY" > key.txt`, "KEY="+provider.Key)
@@ -97,7 +96,7 @@ func quickStart(ctx context.Context, t *testing.T, k8s *cluster.Cluster) {
 			continue
 		}
 		commands += strings.Count(strings.TrimSpace(text), "\n") + 1
-		if strings.Contains(text, "get feat,ckpt") {
+		if strings.Contains(text, "wait feat/first") { // what is Blocked or Failed is not waited for
 			delivered(ctx, t, k8s)
 		}
 		out := sh(text, "")
