@@ -20,7 +20,7 @@ import (
 )
 
 // TestEveryValueOfTheAPIIsRead: what core has a row of, it has all of; and no field of core's rules is never set. Sections
-// without any row are those that this version does not act on.
+// without any row are those that package inert lists, or that are read elsewhere.
 func TestEveryValueOfTheAPIIsRead(t *testing.T) {
 	api := &v1alpha1.Rules{}
 	filled.Value(t, api)
@@ -28,7 +28,7 @@ func TestEveryValueOfTheAPIIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// These are not acted on either.
+	// The gateway reads these itself: they are no rows.
 	rows, sections := []string{"supervision.maxRetries", "supervision.failOnViolation", "supervision.allowRawOutput", "supervision.allowOutputReplacement", "supervision.requireFormatValidation"}, map[string]bool{}
 	for _, row := range policy.Rows() {
 		section, _, _ := strings.Cut(row.Path, ".")
