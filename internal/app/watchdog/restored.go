@@ -40,7 +40,8 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		case have.Done:
 			task.Phase = supervise.Done
 		case have.Ended:
-			task.Phase, task.ExitCode, task.Failure, s.Rules = supervise.Exited, have.ExitCode, have.Failure, supervise.RulesOf(have.Policy)
+			task.Phase, task.ExitCode, task.Stopped, task.Failure = supervise.Exited, have.ExitCode, have.Stopped, have.Failure
+			s.Rules = supervise.RulesOf(have.Policy)
 		case have.Restarts():
 			_, task.Back = j.Requests[have.Restart]
 			task.Restart, s.Rules = have.Restart, supervise.RulesOf(have.Policy)

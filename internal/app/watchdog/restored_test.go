@@ -48,7 +48,7 @@ func TestRestoredWithAnotherList(t *testing.T) {
 	orders.Tasks = append(orders.Tasks, protocol.Task{Name: "form"})
 	tasks["form"] = journal.Task{Begun: true, Start: 2, Ended: true, Stopped: true, ExitCode: 143}
 	s = restored(journal.State{Orders: orders, Tasks: tasks}, false, at).Apply(supervise.Ordered{Orders: *orders}, at)
-	if i := s.Current(); i < 0 || s.Tasks[i].Name != "form" || !s.Tasks[i].Dropped || !s.Tasks[i].Listed {
+	if i := s.Current(); i < 0 || s.Tasks[i].Name != "form" || !s.Tasks[i].Dropped || !s.Tasks[i].Listed || !s.Tasks[i].Stopped {
 		t.Errorf("tasks %+v, want form to begin again after it is dropped", s.Tasks)
 	}
 }

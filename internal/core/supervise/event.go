@@ -186,7 +186,7 @@ func (e AgentExited) apply(s *State, _ time.Time) {
 	s.Agent.Running = false
 	s.left()
 	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Doing == Start) {
-		s.Tasks[i].Phase, s.Tasks[i].ExitCode, s.Tasks[i].Failure = Exited, e.Code, e.Failure
+		s.Tasks[i].Phase, s.Tasks[i].ExitCode, s.Tasks[i].Stopped, s.Tasks[i].Failure = Exited, e.Code, s.Stopped(), e.Failure
 		s.Agent.Leftovers = true
 		s.Checkpoints.RetryAt = time.Time{}
 	}

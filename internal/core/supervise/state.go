@@ -62,8 +62,9 @@ type Task struct {
 	Listed, Dropped bool
 	// Captured: a checkpoint was taken after its agent had ended.
 	Captured bool
-	// ExitCode of the agent, once it exited.
+	// ExitCode of the agent, once it exited. Stopped: the watchdog had to end it by then, so that the exit code 0 does not say that the task is done.
 	ExitCode int
+	Stopped  bool
 	// Corrections is how often the watchdog started it again because its work was not valid, and Correction the text for its next start; empty
 	// if there is none.
 	Corrections int

@@ -89,6 +89,8 @@ type Ending struct {
 	// Mode that it ran in.
 	Mode     string
 	ExitCode int
+	// Stopped: the watchdog had to end it although it had not done its task.
+	Stopped bool
 	// Completed: the agent had said that the task is done.
 	Completed bool
 	// Rejected: the gateway has rejected the model's answer, and the task has failed.
@@ -102,7 +104,7 @@ func (e Ending) orderly() bool {
 		return false
 	}
 	if e.Mode != policy.ModeDeterministic {
-		return e.ExitCode == 0
+		return e.ExitCode == 0 && !e.Stopped
 	}
 	const terminated, killed = 128 + 15, 128 + 9
 	return e.Completed && (e.ExitCode == 0 || e.ExitCode == terminated || e.ExitCode == killed)
@@ -116,5 +118,5 @@ func Completes(e Ending, v protocol.Verdict, enforcement policy.Enforcement) boo
 
 // Ending of a task.
 func (s State) Ending(t Task) Ending {
-	return Ending{Mode: s.Mode, ExitCode: t.ExitCode, Completed: !t.Completed.IsZero(), Rejected: t.Rejected != ""}
+	return Ending{Mode: s.Mode, ExitCode: t.ExitCode, Stopped: t.Stopped, Completed: !t.Completed.IsZero(), Rejected: t.Rejected != ""}
 }
