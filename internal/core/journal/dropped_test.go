@@ -41,3 +41,19 @@ func TestDroppedTask(t *testing.T) {
 		t.Errorf("the task that has begun again is %+v, and the agent works on %q", task, s.Working())
 	}
 }
+
+// TestOnlyTheNewestSessionContinues: an agent that continues does so in its newest session. If the list of tasks has changed, that may be the session
+// of another task.
+func TestOnlyTheNewestSessionContinues(t *testing.T) {
+	begun := func(name string) journal.Record { return journal.Record{TaskBegun: &journal.TaskBegun{Name: name}} }
+	started := journal.Record{TaskStarted: &journal.TaskStarted{Name: "form", Start: 1, Session: true}}
+	attempt2 := journal.Record{Attempt: &journal.Attempt{Epoch: 2, Run: "agent"}}
+
+	lost := []journal.Record{attempt1, base, begun("form"), started, attempt2}
+	if s := read(t, write(t, append(lost, begun("form"))...)); !s.Tasks["form"].Interrupted {
+		t.Error("the agent does not continue its session, which is the newest one")
+	}
+	if s := read(t, write(t, append(lost, begun("save"), begun("form"))...)); s.Tasks["form"].Interrupted {
+		t.Error("the agent of form continues the session of save")
+	}
+}

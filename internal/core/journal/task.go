@@ -69,6 +69,12 @@ func (s *State) begun(b TaskBegun) error {
 	case t.Done:
 		return fmt.Errorf("task %q begun after it was done", b.Name)
 	}
+	for name, t := range s.Tasks { // the newest session is not theirs any more
+		if name != b.Name && t.Interrupted {
+			t.Interrupted = false
+			s.Tasks[name] = t
+		}
+	}
 	was := s.Tasks[b.Name]
 	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations,
 		Interrupted: was.Interrupted && b.Policy.Supervision.RestartMode != policy.RestartReplay,
