@@ -114,3 +114,36 @@ func TestRemainsOfATaskThatIsNotListedAnyMore(t *testing.T) {
 	}
 	w.wantEveryCheckpointOnce()
 }
+
+// TestAnExitWithoutARecordOfItsStart: an agent that was started and ended while the journal had no record of its start has done its own task, and
+// not the next one too.
+func TestAnExitWithoutARecordOfItsStart(t *testing.T) {
+	t.Parallel()
+	w := newListed(t, "save", "mail")
+	w.intake.Order(func(o *protocol.Orders) { o.Agent.Command[2] = `echo $TIDEWAITER_TASK > web/$TIDEWAITER_TASK.html` })
+	started, pull := make(chan *pod, 1), pullAt("agent launched", 1)
+	p := w.start(1, func(step string) error {
+		err := pull(step)
+		if err != nil { // not before the agent has ended
+			agent := <-started
+			w.atWork("save")
+			w.eventually("the agent has ended", func() bool { return len(agent.view.Moving(t)) == 0 })
+		}
+		return err
+	})
+	started <- p
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	p.watch(pullAt("task begun", 1))
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	p.resume(false)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	for _, task := range []string{"save", "mail"} {
+		if got := w.delivered("web/" + task + ".html"); got != task {
+			t.Errorf("%s is delivered as %q", task, got)
+		}
+	}
+}

@@ -48,10 +48,9 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) (supervise
 	switch {
 	case h.Running != 0 && task.Begun && !task.Ended && (task.Start == 0 && h.Running > task.Before || task.Start == h.Running):
 		e.Running = true
-		if task.Start == 0 { // the crash came between the start and its record
-			l.note(ctx, journal.Record{TaskStarted: &journal.TaskStarted{Name: known, Start: h.Running, Session: l.state.Sessions}})
-		}
+		l.noteStart(ctx, known, task, h.Running)
 	case h.LastExit != nil && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
+		l.noteStart(ctx, known, task, h.LastExit.Start)
 		again, err := l.unfinished(ctx, h.LastExit.Code)
 		if err != nil {
 			return nil, err
@@ -64,6 +63,13 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) (supervise
 	}
 	l.attempt.options.Log.InfoContext(ctx, "Runner connected", "running", h.Running, "frozen", h.Frozen)
 	return e, nil
+}
+
+// noteStart journals a start if a crash came between it and its record. Without that record the exit could later be taken for that of another task.
+func (l *loop) noteStart(ctx context.Context, name string, task journal.Task, id int64) {
+	if task.Start == 0 {
+		l.note(ctx, journal.Record{TaskStarted: &journal.TaskStarted{Name: name, Start: id, Session: l.state.Sessions}})
+	}
 }
 
 // ours says whether an exit is that of the current task: by the number of its start or, when that was not journaled any
