@@ -34,7 +34,7 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	}
 	for _, name := range names {
 		have := j.Tasks[name]
-		task := supervise.Task{Name: name, Phase: supervise.Pending, Begun: have.Begun, Listed: true, Dropped: have.Ended && have.Stopped,
+		task := supervise.Task{Name: name, Phase: supervise.Pending, Begun: have.Begun, Listed: true, Dropped: have.Unlisted,
 			Corrections: have.Corrections, Rejected: have.Rejected, RejectedReason: cmp.Or(have.RejectedReason, protocol.ReasonAnswerRejected)}
 		switch {
 		case have.Done:

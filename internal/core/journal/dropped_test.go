@@ -29,11 +29,15 @@ func TestDroppedTask(t *testing.T) {
 	if got := read(t, write(t, running...)).Working(); got != "form" {
 		t.Errorf("the agent works on %q before its task is dropped, want form", got)
 	}
+	again := read(t, write(t, append(running, ordered("save", "form"))...))
+	if !again.Tasks["form"].Unlisted || again.Tasks["save"].Unlisted {
+		t.Errorf("tasks that are listed again: %+v, want form to be dropped", again.Tasks)
+	}
 	s := read(t, write(t, append(running, ended, dropped)...))
 	if got := s.Working(); got != "" {
 		t.Errorf("the agent works on %q after its task was dropped, want none", got)
 	}
-	if task := s.Tasks["form"]; task.Begun || task.Ended || task.Session || task.Interrupted || task.Before != 3 {
+	if task := s.Tasks["form"]; task.Begun || task.Ended || task.Unlisted || task.Session || task.Interrupted || task.Before != 3 {
 		t.Errorf("the dropped task is %+v", task)
 	}
 	s = read(t, write(t, append(running, ended, dropped, ordered("save", "form"), begun("form"))...))

@@ -151,7 +151,7 @@ func (s *State) apply(r Record) error {
 	case r.Attempt != nil:
 		return s.attempt(*r.Attempt)
 	case r.Orders != nil:
-		s.Orders = r.Orders
+		s.ordered(r.Orders)
 	case r.Base != nil:
 		return s.base(*r.Base)
 	case r.TaskBegun != nil:
@@ -209,6 +209,17 @@ func (s *State) apply(r Record) error {
 		return fmt.Errorf("an empty record")
 	}
 	return nil
+}
+
+// ordered takes new orders. A task that is begun and that they do not list is to be dropped, even if later orders list it again.
+func (s *State) ordered(o *protocol.Orders) {
+	s.Orders = o
+	for name, t := range s.Tasks {
+		if t.Begun && !t.Done && !slices.ContainsFunc(o.Tasks, func(listed protocol.Task) bool { return listed.Name == name }) {
+			t.Unlisted = true
+			s.Tasks[name] = t
+		}
+	}
 }
 
 // attempt begins again what the attempt before has not done.

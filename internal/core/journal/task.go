@@ -19,6 +19,8 @@ type Task struct {
 	Plan   protocol.Plan
 	// Begun and Ended in this attempt.
 	Begun, Ended bool
+	// Unlisted: the orders have not listed the task since it began, at least once, so the watchdog ends and drops it.
+	Unlisted bool `json:",omitempty"`
 	// Completed is when the agent said that it is done; zero before.
 	Completed time.Time
 	// Operations of the agent, by id; forgotten when the task is done.

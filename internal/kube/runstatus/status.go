@@ -19,8 +19,8 @@ import (
 // how it bounds what is stored. A new field is read here.
 
 const (
-	// maxTasks bounds the tasks of a status report: 32 milestones of 64 tasks, as the API has it.
-	maxTasks = 32 * 64
+	// maxTasks bounds the tasks of a status report: 32 milestones of 64 tasks, as the API has it, and one that is being dropped.
+	maxTasks = 32*64 + 1
 	// maxCost of a usage, in characters, as the API has it.
 	maxCost = 32
 	// maxNumber is the largest that every reader of JSON takes as it is (RFC 8259, section 6).
