@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // field of an object that this version does not act on.
@@ -48,9 +47,7 @@ func tasksHaveGates(f *v1alpha1.Feature) bool {
 func ruleFields() []field[*v1alpha1.Rules] {
 	return []field[*v1alpha1.Rules]{
 		{"models[].role", func(r *v1alpha1.Rules) bool {
-			return slices.ContainsFunc(r.Models, func(m v1alpha1.ModelRef) bool {
-				return m.Role != policy.RolePrimary && m.Role != policy.RoleSummarizer
-			})
+			return slices.ContainsFunc(r.Models, func(m v1alpha1.ModelRef) bool { return m.Role != "primary" && m.Role != "summarizer" })
 		}},
 		{"reviewers", func(r *v1alpha1.Rules) bool { return r.Reviewers != nil }},
 	}
