@@ -96,7 +96,7 @@ func refusedBy(err error, field, message string) bool {
 	})
 }
 
-// inertOnly tells whether an object is refused for nothing but fields that this version does not act on: rules about such a field have a case, too.
+// inertOnly tells whether each reason to refuse an object is a field that this version does not act on: rules about such a field have a case, too.
 func inertOnly(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 &&

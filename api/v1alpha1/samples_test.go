@@ -40,8 +40,8 @@ func samples(t *testing.T) map[string][]*unstructured.Unstructured {
 	return all
 }
 
-// alone are the samples that do not go together with the others, or that would replace what an installation has: kustomization.yaml says why.
-var alone = []string{"model-backends.yaml", "template-output-json.yaml", "templates-minimal.yaml", "templates-strict.yaml"}
+// separate are the samples that do not go together with the others, or that would replace what an installation has: kustomization.yaml says why.
+var separate = []string{"model-backends.yaml", "template-output-json.yaml", "templates-minimal.yaml", "templates-strict.yaml"}
 
 // TestSamples applies the samples together as their kustomization lists them, into a new namespace of a cluster with Tidewaiter: unknown fields
 // are forbidden, and a second time changes nothing. The other samples are valid by themselves.
@@ -53,7 +53,7 @@ func TestSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := samples(t)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(all)), slices.Sorted(slices.Values(slices.Concat(listed, alone)))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(all)), slices.Sorted(slices.Values(slices.Concat(listed, separate)))); diff != "" {
 		t.Fatalf("files, and what kustomization.yaml lists or leaves out (-files +list):\n%s", diff)
 	}
 	var together []*unstructured.Unstructured
@@ -101,7 +101,7 @@ func TestSamples(t *testing.T) {
 			}
 		}
 	}
-	for _, file := range alone {
+	for _, file := range separate {
 		for _, o := range all[file] {
 			if o.GetNamespace() == "" {
 				o.SetNamespace(project)

@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tidewaiter/tidewaiter/hack/gomodule"
 )
 
 // The database. To take a newer one: go mod download -json golang.org/x/vulndb@master, and copy its version and sum.
@@ -48,17 +50,18 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	db, err := download()
+	database, err := gomodule.Download(module, version, sum)
 	if err != nil {
 		return err
 	}
+	entries := filepath.Join(database, "data", "osv") // govulncheck reads them without an index
 	tools, err := filepath.Abs("hack/tools/go.mod")
 	if err != nil {
 		return fmt.Errorf("find the tools: %w", err)
 	}
 	var all []finding
 	for _, target := range targets {
-		cmd := exec.Command("go", "tool", "-modfile="+tools, "govulncheck", "-C", target[0], "-db", "file://"+db, "-scan", "package", "-format", "json", target[1])
+		cmd := exec.Command("go", "tool", "-modfile="+tools, "govulncheck", "-C", target[0], "-db", "file://"+entries, "-scan", "package", "-format", "json", target[1])
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err != nil {
@@ -71,22 +74,6 @@ func run() error {
 		all = append(all, found...)
 	}
 	return verdict(all, reasons)
-}
-
-// download has the go command fetch and verify the database, and gives its folder of entries, which govulncheck reads without an index.
-func download() (string, error) {
-	out, err := exec.Command("go", "mod", "download", "-json", module+"@"+version).Output()
-	if err != nil {
-		return "", fmt.Errorf("download %s %s: %w", module, version, err)
-	}
-	var got struct{ Dir, Sum string }
-	if err := json.Unmarshal(out, &got); err != nil {
-		return "", fmt.Errorf("download %s: %w", module, err)
-	}
-	if got.Sum != sum {
-		return "", fmt.Errorf("%s %s has the sum %s, not %s", module, version, got.Sum, sum)
-	}
-	return filepath.Join(got.Dir, "data", "osv"), nil
 }
 
 // read gives the reasons by ID.
