@@ -34,6 +34,8 @@ const (
 	gitName = "git"
 	gitPort = 8443
 	gitRoot = "/srv/git"
+	// publicFile in a repository lets everybody read it (git-daemon(1)).
+	publicFile = "git-daemon-export-ok"
 )
 
 // GitServer is a Git server in the cluster: smart HTTP over TLS with a password, its own CA.
@@ -157,6 +159,11 @@ func (g *GitServer) Secret(project, name string) *corev1.Secret {
 	}
 }
 
+// CASecret has the server's CA and no credentials, for a repository that everybody may read.
+func (g *GitServer) CASecret(project, name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: project}, Data: map[string][]byte{"ca.crt": g.CA}}
+}
+
 // Publish makes a repository on the server and pushes every branch of the local one as it is, and its HEAD as main.
 func (g *GitServer) Publish(ctx context.Context, local, repository string) error {
 	if _, _, err := g.cluster.Exec(ctx, g.namespace, g.pod, gitName, nil, "git", "init", "--quiet", "--bare", "--initial-branch=main", gitRoot+"/"+repository+".git"); err != nil {
@@ -164,6 +171,14 @@ func (g *GitServer) Publish(ctx context.Context, local, repository string) error
 	}
 	_, err := g.Git(ctx, local, repository, "push", "--quiet", "REMOTE", "HEAD:refs/heads/main")
 	return err
+}
+
+// Open lets everybody read a repository without credentials.
+func (g *GitServer) Open(ctx context.Context, repository string) error {
+	if _, _, err := g.cluster.Exec(ctx, g.namespace, g.pod, gitName, nil, "touch", gitRoot+"/"+repository+".git/"+publicFile); err != nil {
+		return fmt.Errorf("let everybody read repository %s: %w", repository, err)
+	}
+	return nil
 }
 
 // Hook has the server run a script before it takes a push to a repository.

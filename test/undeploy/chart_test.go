@@ -48,7 +48,7 @@ func chart(t *testing.T, made string) {
 		t.Errorf("the notes are\n%s", installed)
 	}
 	ready(ctx, t, k8s)
-	quickStart(ctx, t, k8s)
+	quickStart(ctx, t, k8s, false)
 
 	helm("upgrade", "tidewaiter", packed(made), "--set=controller.replicas=1,crds.keep=true", "--wait", "--timeout=3m")
 	var manager appsv1.Deployment

@@ -44,7 +44,7 @@ func release(t *testing.T, made string) {
 	}
 	kubectl(ctx, t, "apply", "--server-side", "-f", filepath.Join(made, "install.yaml"))
 	ready(ctx, t, k8s)
-	quickStart(ctx, t, k8s)
+	quickStart(ctx, t, k8s, true)
 	call(ctx, t, here, "make", "--no-print-directory", "undeploy")
 }
 

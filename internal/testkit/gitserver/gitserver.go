@@ -26,8 +26,11 @@ type Server struct {
 	backend http.Handler
 }
 
+// publicFile is the name of a file in a repository that everybody may read, as for git-daemon.
+const publicFile = "git-daemon-export-ok"
+
 // New serves the repositories in dir: dir/shop.git is /shop.git. With a user every request must carry basic
-// authentication; without one reading and pushing is free to all. The path / lists the repositories.
+// authentication, unless it reads a repository that has publicFile; without a user reading and pushing is free to all. The path / lists the repositories.
 // Settings are lines of Git's configuration for the server, such as "uploadpack.keepAlive=1".
 func New(dir, user, password string, settings ...string) (*Server, error) {
 	dir, err := filepath.Abs(dir)
@@ -106,10 +109,27 @@ func (s *Server) allowed(r *http.Request) bool {
 	if s.user == "" {
 		return true
 	}
-	user, pass, _ := r.BasicAuth()
+	user, pass, given := r.BasicAuth()
+	if !given && s.public(r) {
+		return true
+	}
 	sameUser := subtle.ConstantTimeCompare([]byte(user), []byte(s.user))
 	samePass := subtle.ConstantTimeCompare([]byte(pass), []byte(s.pass))
 	return sameUser&samePass == 1
+}
+
+// public says whether a request reads a repository that everybody may read.
+func (s *Server) public(r *http.Request) bool {
+	path, reads := strings.CutSuffix(r.URL.Path, "/git-upload-pack")
+	if !reads {
+		path, reads = strings.CutSuffix(r.URL.Path, "/info/refs")
+		reads = reads && r.URL.Query().Get("service") == "git-upload-pack"
+	}
+	if !reads || !filepath.IsLocal(strings.TrimPrefix(path, "/")) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(s.dir, path, publicFile))
+	return err == nil
 }
 
 // list writes one repository a line; it is read each time, so that a repository put there is served at once.

@@ -34,7 +34,12 @@ func (a Access) Remote(o protocol.Orders) (git.Remote, error) {
 	if err != nil {
 		return remote, err
 	}
-	if r.HasCredentials && secret.password == "" {
+	ca := filepath.Join(a.GitSecret, protocol.GitCAFile)
+	if _, err := os.Stat(ca); err == nil {
+		remote.CAFile = ca
+	}
+	// A Secret with nothing but a CA is for a public repository on a server with a CA of its own.
+	if onlyCA := remote.CAFile != "" && secret.username == ""; r.HasCredentials && secret.password == "" && !onlyCA {
 		return remote, &CredentialsError{message: fmt.Sprintf("Secret %q does not exist or has no key %q; create it, and the "+
 			"Feature continues", r.SecretName, protocol.GitPasswordFile)}
 	}
@@ -42,10 +47,6 @@ func (a Access) Remote(o protocol.Orders) (git.Remote, error) {
 		return remote, err
 	}
 	remote.Username, remote.Password = secret.username, secret.password
-	ca := filepath.Join(a.GitSecret, protocol.GitCAFile)
-	if _, err := os.Stat(ca); err == nil {
-		remote.CAFile = ca
-	}
 	if a.Gateway == "" {
 		return remote, nil
 	}
