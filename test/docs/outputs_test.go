@@ -117,12 +117,12 @@ func TestColumns(t *testing.T) {
 	for name, text := range pages(t) {
 		for _, o := range outputs(text) {
 			for line := range strings.Lines(o.text) {
-				columns := strings.Fields(line)
-				if i := slices.Index(columns, "NAME"); i < 0 || i > 1 {
+				words := strings.Fields(line)
+				at := slices.Index(words, "NAME")
+				if at < 0 || at > 1 { // NAMESPACE may come first
 					continue
-				} else {
-					columns = columns[i+1:]
 				}
+				columns := words[at+1:]
 				if len(columns) < 2 || !slices.Contains(ours, columns[0]+" "+columns[1]) {
 					continue
 				}
