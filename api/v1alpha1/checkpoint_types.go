@@ -365,9 +365,9 @@ type Acknowledgment struct {
 	// turn is the turn of the conversation in which the agent said so. It is absent if the agent has had no turn.
 	// +optional
 	Turn int64 `json:"turn,omitempty"`
-	// time is when the watchdog received the statement.
+	// acknowledgmentTime is when the watchdog received the statement.
 	// +required
-	Time metav1.Time `json:"time"`
+	AcknowledgmentTime metav1.Time `json:"acknowledgmentTime"`
 	// text is what the agent does instead, in its own words.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

@@ -67,6 +67,16 @@ func TestEnumsAreCamelCase(t *testing.T) {
 
 var camelCase = regexp.MustCompile(`^([A-Z][a-z0-9]*)+$`)
 
+// TestTimesEndInTime: a point in time says which one it is, as in the kinds of Kubernetes (docs/adr/0110).
+func TestTimesEndInTime(t *testing.T) {
+	name := regexp.MustCompile(`(^|\.)[a-z][A-Za-z]*Time$`)
+	eachSchema(t, func(kind, path string, schema map[string]any) {
+		if schema["format"] == "date-time" && !name.MatchString(path) {
+			t.Errorf("%s %s is a time: give it a name that ends in Time", kind, path)
+		}
+	})
+}
+
 // TestWordsOfTheStatusAreClosedSets: what programs decide by has a closed set of values, which clients can generate.
 func TestWordsOfTheStatusAreClosedSets(t *testing.T) {
 	words := regexp.MustCompile(`(^|\.)(outcome|state|run|phase|verdict|action|trigger|severity|health|paceLevel|mode|enforcement)$`)

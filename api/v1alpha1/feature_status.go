@@ -269,9 +269,9 @@ type RollbackStatus struct {
 
 // LastRollback is the newest rollback.
 type LastRollback struct {
-	// time is when the watchdog captured the state before the rollback.
+	// rollbackTime is when the watchdog captured the state before the rollback.
 	// +required
-	Time metav1.Time `json:"time"`
+	RollbackTime metav1.Time `json:"rollbackTime"`
 	// cause is what caused the rollback.
 	// +required
 	Cause RollbackCause `json:"cause"`

@@ -54,7 +54,7 @@ func TestSteeringIsRecorded(t *testing.T) {
 		return zipped(text)
 	}
 	first := protocol.SteeringStep{
-		Sequence: 1, Time: calls[0].At.Add(-time.Second).Truncate(time.Second), Attempt: 1, Task: "form", Thread: 1, Turn: 7, Request: calls[0].RequestDigest,
+		Sequence: 1, Time: calls[0].EndTime.Add(-time.Second).Truncate(time.Second), Attempt: 1, Task: "form", Thread: 1, Turn: 7, Request: calls[0].RequestDigest,
 		Anomaly: "AgentLooping", Detector: "same-failure", Evidence: "it has failed 3 times", Rung: "Surgery", Message: "[SUPERVISOR] Stop.",
 		Channel: protocol.ChannelRequest, Before: "[1]", After: "tried",
 	}

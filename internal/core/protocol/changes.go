@@ -76,9 +76,9 @@ type FileEvents struct {
 type FileEvent struct {
 	// Sequence grows over all events of the Feature; it has gaps.
 	Sequence int64 `json:"sequence"`
-	// Time is when the Checkpoint was captured.
-	Time       time.Time `json:"time"`
-	Checkpoint int64     `json:"checkpoint"`
+	// CaptureTime is that of the Checkpoint.
+	CaptureTime time.Time `json:"captureTime"`
+	Checkpoint  int64     `json:"checkpoint"`
 	// Type is one of the kinds of FileChange. An event of type ChangeOmitted has no path, and Count is the number of files that it represents.
 	Type  string `json:"type"`
 	Path  string `json:"path,omitempty"`

@@ -34,12 +34,11 @@ type Turns struct {
 type Turn struct {
 	// Sequence is the number of the call within the Feature. Turn is the turn of the run that it belongs to, as Conversation counts them; 0 if
 	// the watchdog has not said so.
-	Sequence int64  `json:"sequence"`
-	Attempt  int64  `json:"attempt"`
-	Task     string `json:"task,omitempty"`
-	Turn     int64  `json:"turn"`
-	// At is when it ended.
-	At         time.Time `json:"at"`
+	Sequence   int64     `json:"sequence"`
+	Attempt    int64     `json:"attempt"`
+	Task       string    `json:"task,omitempty"`
+	Turn       int64     `json:"turn"`
+	EndTime    time.Time `json:"endTime"`
 	Dialect    string    `json:"dialect"`
 	Backend    string    `json:"backend"`
 	ModelAsked string    `json:"modelAsked"`

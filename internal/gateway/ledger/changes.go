@@ -204,7 +204,7 @@ func eventsFrom(ctx context.Context, db *sql.DB, featureUID string, first, after
 			return -1, nil, fmt.Errorf("checkpoint %d of the Feature: %w", last, err)
 		}
 		for n := 0; n <= len(list) && len(events) < limit; n++ {
-			e := protocol.FileEvent{Sequence: last*eventsEach + int64(n) + 1, Time: time.Unix(0, at).UTC(), Checkpoint: last}
+			e := protocol.FileEvent{Sequence: last*eventsEach + int64(n) + 1, CaptureTime: time.Unix(0, at).UTC(), Checkpoint: last}
 			switch {
 			case n < len(list):
 				e.Type, e.Path, e.Size, e.Mode = list[n].Type, list[n].Path, list[n].Size, list[n].Mode

@@ -129,10 +129,10 @@ func TestEvents(t *testing.T) {
 			}
 			w.record(l, login, c)
 			for i, f := range c.Listed {
-				want = append(want, protocol.FileEvent{Sequence: (n+1)*1_000_000 + int64(i) + 1, Time: c.At, Checkpoint: n + 1, Type: f.Type, Path: f.Path, Size: f.Size, Mode: f.Mode})
+				want = append(want, protocol.FileEvent{Sequence: (n+1)*1_000_000 + int64(i) + 1, CaptureTime: c.At, Checkpoint: n + 1, Type: f.Type, Path: f.Path, Size: f.Size, Mode: f.Mode})
 			}
 			if more := c.Files - int64(len(c.Listed)); more > 0 {
-				want = append(want, protocol.FileEvent{Sequence: (n+1)*1_000_000 + int64(len(c.Listed)) + 1, Time: c.At, Checkpoint: n + 1, Type: protocol.ChangeOmitted, Count: more})
+				want = append(want, protocol.FileEvent{Sequence: (n+1)*1_000_000 + int64(len(c.Listed)) + 1, CaptureTime: c.At, Checkpoint: n + 1, Type: protocol.ChangeOmitted, Count: more})
 			}
 		}
 		for _, limit := range []int{1, 3, 7, 1000} {

@@ -117,7 +117,7 @@ func rollbacks(s *v1alpha1.RollbackStatus) lifecycle.Rollbacks {
 		return lifecycle.Rollbacks{}
 	}
 	return lifecycle.Rollbacks{Total: s.Total, Supervision: s.Supervision, Request: s.Request, Violation: s.Violation, Last: lifecycle.Rollback{
-		Time: timeOf(&s.Last.Time), Cause: string(s.Last.Cause), Before: s.Last.Before, To: s.Last.To, Reason: s.Last.Reason,
+		Time: timeOf(&s.Last.RollbackTime), Cause: string(s.Last.Cause), Before: s.Last.Before, To: s.Last.To, Reason: s.Last.Reason,
 	}}
 }
 
@@ -126,7 +126,7 @@ func apiRollbacks(r lifecycle.Rollbacks) *v1alpha1.RollbackStatus {
 		return nil
 	}
 	return &v1alpha1.RollbackStatus{Total: r.Total, Supervision: r.Supervision, Request: r.Request, Violation: r.Violation, Last: v1alpha1.LastRollback{
-		Time: *apiTime(r.Last.Time), Cause: v1alpha1.RollbackCause(r.Last.Cause), Before: r.Last.Before, To: r.Last.To, Reason: r.Last.Reason,
+		RollbackTime: *apiTime(r.Last.Time), Cause: v1alpha1.RollbackCause(r.Last.Cause), Before: r.Last.Before, To: r.Last.To, Reason: r.Last.Reason,
 	}}
 }
 

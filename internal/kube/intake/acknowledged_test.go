@@ -29,7 +29,7 @@ func TestAnAcknowledgmentIsKept(t *testing.T) {
 		t.Errorf("acknowledged %+v", ack)
 	}
 	kept := checkpoints(t, login.Feature)[0].Status.Acknowledged
-	if len(kept) != 2 || kept[0].Rule != "areas" || kept[0].Text != "I write to web\uFFFD." || kept[0].Turn != 3 || !kept[0].Time.Time.Equal(reports.Time(2)) || len([]rune(kept[1].Text)) != 512 {
+	if len(kept) != 2 || kept[0].Rule != "areas" || kept[0].Text != "I write to web\uFFFD." || kept[0].Turn != 3 || !kept[0].AcknowledgmentTime.Time.Equal(reports.Time(2)) || len([]rune(kept[1].Text)) != 512 {
 		t.Errorf("kept %+v", kept)
 	}
 }

@@ -146,7 +146,7 @@ func (s *Server) keepAcknowledged(ctx context.Context, c *v1alpha1.Checkpoint, r
 	}
 	status := applyv1alpha1.CheckpointStatus()
 	for _, a := range list {
-		config := applyv1alpha1.Acknowledgment().WithRule(a.Rule).WithTime(a.Time)
+		config := applyv1alpha1.Acknowledgment().WithRule(a.Rule).WithAcknowledgmentTime(a.AcknowledgmentTime)
 		if a.Turn > 0 {
 			config.WithTurn(a.Turn)
 		}

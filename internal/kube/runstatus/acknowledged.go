@@ -30,7 +30,7 @@ func validateAcknowledged(a protocol.Acknowledgment) error {
 // Acknowledge returns the acknowledgments of a Checkpoint after a report of another one, and whether there is a new one. The first
 // acknowledgment of a rule stays. It does not change its arguments.
 func Acknowledge(kept []v1alpha1.Acknowledgment, r protocol.Report) (next []v1alpha1.Acknowledgment, more bool) {
-	a := v1alpha1.Acknowledgment{Rule: Clean(r.Acknowledged.Rule, maxRule), Turn: r.Acknowledged.Turn, Time: *apiTime(r.Time), Text: Clean(r.Acknowledged.Text, maxEvidence)}
+	a := v1alpha1.Acknowledgment{Rule: Clean(r.Acknowledged.Rule, maxRule), Turn: r.Acknowledged.Turn, AcknowledgmentTime: *apiTime(r.Time), Text: Clean(r.Acknowledged.Text, maxEvidence)}
 	if len(kept) >= protocol.MaxAcknowledgments || slices.ContainsFunc(kept, func(k v1alpha1.Acknowledgment) bool { return k.Rule == a.Rule }) {
 		return kept, false
 	}

@@ -185,7 +185,7 @@ func rolledBack(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSp
 		next.Violation++
 	}
 	next.Last = v1alpha1.LastRollback{
-		Time: spec.CaptureTime, Cause: b.Cause, Before: name, To: cmp.Or(b.To, run.LastValidCheckpoint), Reason: plain.CutRunes(cmp.Or(b.Reason, message), maxText),
+		RollbackTime: spec.CaptureTime, Cause: b.Cause, Before: name, To: cmp.Or(b.To, run.LastValidCheckpoint), Reason: plain.CutRunes(cmp.Or(b.Reason, message), maxText),
 	}
 	return &next
 }

@@ -219,21 +219,21 @@ func TestRollbacksAreCounted(t *testing.T) {
 	}
 	run := Fold(v1alpha1.RunStatus{}, "f", 1, first)
 	want := v1alpha1.RollbackStatus{Total: 1, Violation: 1, Last: v1alpha1.LastRollback{
-		Time: *apiTime(first[1].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackByViolation, Before: "f-2", To: "f-1", Reason: run.LastCheckpoint.Message,
+		RollbackTime: *apiTime(first[1].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackByViolation, Before: "f-2", To: "f-1", Reason: run.LastCheckpoint.Message,
 	}}
 	if diff := cmp.Diff(&want, run.Rollbacks); diff != "" || want.Last.Reason == "" {
 		t.Errorf("a violation (-want +got)\n%s", diff)
 	}
 	run = Fold(run, "f", 2, append(slices.Clone(first), second[0]))
 	want = v1alpha1.RollbackStatus{Total: 2, Violation: 1, Supervision: 1, Last: v1alpha1.LastRollback{
-		Time: *apiTime(second[0].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackBySupervision, Before: "f-3", To: "f-1", Reason: "the same call has failed",
+		RollbackTime: *apiTime(second[0].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackBySupervision, Before: "f-3", To: "f-1", Reason: "the same call has failed",
 	}}
 	if diff := cmp.Diff(&want, run.Rollbacks); diff != "" {
 		t.Errorf("supervision (-want +got)\n%s", diff)
 	}
 	adopted := Adopt(run, Checkpoint(&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "f"}}, second[1]))
 	want.Total, want.Request = 3, 1
-	want.Last = v1alpha1.LastRollback{Time: *apiTime(second[1].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackByRequest, Before: "f-4", To: "f-1", Reason: "request back-1"}
+	want.Last = v1alpha1.LastRollback{RollbackTime: *apiTime(second[1].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackByRequest, Before: "f-4", To: "f-1", Reason: "request back-1"}
 	for name, got := range map[string]v1alpha1.RunStatus{"reported": Fold(run, "f", 2, second), "adopted": adopted, "both": Fold(adopted, "f", 2, second)} {
 		if diff := cmp.Diff(&want, got.Rollbacks); diff != "" {
 			t.Errorf("a request, %s (-want +got)\n%s", name, diff)

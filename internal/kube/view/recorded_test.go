@@ -141,8 +141,8 @@ func TestDiffsOfTheLedger(t *testing.T) {
 func TestEvents(t *testing.T) {
 	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 	events := []protocol.FileEvent{
-		{Sequence: 7000001, Time: at, Checkpoint: 7, Type: protocol.ChangeAdd, Path: "web/login.html", Size: 12, Mode: 0o100644},
-		{Sequence: 7000002, Time: at, Checkpoint: 7, Type: protocol.ChangeOmitted, Count: 5},
+		{Sequence: 7000001, CaptureTime: at, Checkpoint: 7, Type: protocol.ChangeAdd, Path: "web/login.html", Size: 12, Mode: 0o100644},
+		{Sequence: 7000002, CaptureTime: at, Checkpoint: 7, Type: protocol.ChangeOmitted, Count: 5},
 	}
 	r := newHarness(t)
 	ledger := &record{events: events}

@@ -139,7 +139,7 @@ func writeEvents(w http.ResponseWriter, feature string, events []protocol.FileEv
 		if e.Type == protocol.ChangeOmitted {
 			what = fmt.Sprintf("(%d more files)", e.Count)
 		}
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\n", e.Sequence, e.Time.UTC().Format(time.RFC3339), naming.Checkpoint(feature, e.Checkpoint), cell(e.Type), e.Size, cell(what))
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\n", e.Sequence, e.CaptureTime.UTC().Format(time.RFC3339), naming.Checkpoint(feature, e.Checkpoint), cell(e.Type), e.Size, cell(what))
 	}
 	_ = t.Flush()
 	_ = p.Flush() // fails where the client has closed the connection
@@ -232,7 +232,7 @@ func table(turns []protocol.Turn) []byte {
 		if x.Turn > 0 {
 			turn = fmt.Sprint(x.Turn)
 		}
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%d\t%s%s\t%d\t%s\t%d\t%s\t%s\n", x.Sequence, turn, x.At.UTC().Format(time.RFC3339), x.Attempt, cell(x.Task),
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%d\t%s%s\t%d\t%s\t%d\t%s\t%s\n", x.Sequence, turn, x.EndTime.UTC().Format(time.RFC3339), x.Attempt, cell(x.Task),
 			cell(x.Backend), cell(x.Model), cell(x.Role), x.InputTokens, x.CachedInputTokens, x.CacheWriteTokens+x.CacheWriteHourTokens, x.OutputTokens, about(x), x.Cost, x.Status, cell(x.Reason), max(x.Count, 1), time.Duration(x.Duration)*time.Millisecond, cell(detail(x)))
 	}
 	_ = t.Flush() // a buffer takes everything

@@ -7,13 +7,36 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
+
+// TestTimesEndInTime: documents of this API name points in time as the kinds do. A step of steering keeps the name that the journal on the
+// trusted volume has for it (docs/adr/0110).
+func TestTimesEndInTime(t *testing.T) {
+	recorded := map[string]bool{"SteeringStep.time": true}
+	for _, document := range []reflect.Type{reflect.TypeFor[protocol.Turn](), reflect.TypeFor[protocol.FileEvent](), reflect.TypeFor[protocol.SteeringStep]()} {
+		found := false
+		for field := range document.Fields() {
+			if field.Type != reflect.TypeFor[time.Time]() {
+				continue
+			}
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if found = true; !strings.HasSuffix(name, "Time") && !recorded[document.Name()+"."+name] {
+				t.Errorf("%s.%s is a time: give it a name that ends in Time", document.Name(), name)
+			}
+		}
+		if !found {
+			t.Errorf("%s has no time", document.Name())
+		}
+	}
+}
 
 // TestNoTerminalActsOnARecord: what models, tools and files say comes to people with its control characters escaped, and a program gets it as it is.
 func TestNoTerminalActsOnARecord(t *testing.T) {

@@ -29,15 +29,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Acknowledgment
   map:
     fields:
+    - name: acknowledgmentTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: rule
       type:
         scalar: string
     - name: text
       type:
         scalar: string
-    - name: time
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: turn
       type:
         scalar: numeric
@@ -1141,7 +1141,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
-    - name: time
+    - name: rollbackTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: to

@@ -18,8 +18,8 @@ type AcknowledgmentApplyConfiguration struct {
 	Rule *string `json:"rule,omitempty"`
 	// turn is the turn of the conversation in which the agent said so. It is absent if the agent has had no turn.
 	Turn *int64 `json:"turn,omitempty"`
-	// time is when the watchdog received the statement.
-	Time *v1.Time `json:"time,omitempty"`
+	// acknowledgmentTime is when the watchdog received the statement.
+	AcknowledgmentTime *v1.Time `json:"acknowledgmentTime,omitempty"`
 	// text is what the agent does instead, in its own words.
 	Text *string `json:"text,omitempty"`
 }
@@ -46,11 +46,11 @@ func (b *AcknowledgmentApplyConfiguration) WithTurn(value int64) *Acknowledgment
 	return b
 }
 
-// WithTime sets the Time field in the declarative configuration to the given value
+// WithAcknowledgmentTime sets the AcknowledgmentTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Time field is set to the value of the last call.
-func (b *AcknowledgmentApplyConfiguration) WithTime(value v1.Time) *AcknowledgmentApplyConfiguration {
-	b.Time = &value
+// If called multiple times, the AcknowledgmentTime field is set to the value of the last call.
+func (b *AcknowledgmentApplyConfiguration) WithAcknowledgmentTime(value v1.Time) *AcknowledgmentApplyConfiguration {
+	b.AcknowledgmentTime = &value
 	return b
 }
 

@@ -15,8 +15,8 @@ import (
 //
 // LastRollback is the newest rollback.
 type LastRollbackApplyConfiguration struct {
-	// time is when the watchdog captured the state before the rollback.
-	Time *v1.Time `json:"time,omitempty"`
+	// rollbackTime is when the watchdog captured the state before the rollback.
+	RollbackTime *v1.Time `json:"rollbackTime,omitempty"`
 	// cause is what caused the rollback.
 	Cause *apiv1alpha1.RollbackCause `json:"cause,omitempty"`
 	// before is the name of the Checkpoint that holds the state before the rollback.
@@ -33,11 +33,11 @@ func LastRollback() *LastRollbackApplyConfiguration {
 	return &LastRollbackApplyConfiguration{}
 }
 
-// WithTime sets the Time field in the declarative configuration to the given value
+// WithRollbackTime sets the RollbackTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Time field is set to the value of the last call.
-func (b *LastRollbackApplyConfiguration) WithTime(value v1.Time) *LastRollbackApplyConfiguration {
-	b.Time = &value
+// If called multiple times, the RollbackTime field is set to the value of the last call.
+func (b *LastRollbackApplyConfiguration) WithRollbackTime(value v1.Time) *LastRollbackApplyConfiguration {
+	b.RollbackTime = &value
 	return b
 }
 
