@@ -179,7 +179,7 @@ func programRows() []row {
 		{pkg: "controllers/checkpoint", why: controller, allow: kube},
 		{pkg: "controllers/feature", why: controller, allow: kube},
 		{pkg: "controllers/supervisorpolicy", why: controller, allow: kube},
-		{pkg: "controllers/template", why: controller, allow: kube},
+		{pkg: "controllers/template", why: controller, allow: kube, tests: []string{"sigs.k8s.io/yaml"}},
 
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process, []string{"internal/redacted"})},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
@@ -251,6 +251,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/gitspy", why: why + "a git whose calls a test can count"},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
+		{pkg: "internal/testkit/leaves", why: why + "the fields of a type that hold no others"},
 		{pkg: "internal/testkit/postgres", why: why + "a real PostgreSQL for tests, which one of them may kill", allow: []string{"github.com/jackc/pgx/v5/stdlib"}},
 		{pkg: "internal/testkit/program", why: why + "one of our programs as a process of its own"},
 		{pkg: "internal/testkit/provider", why: why + "a model provider that plays scripts; the testbed's image holds it too", allow: []string{"sigs.k8s.io/yaml"}},

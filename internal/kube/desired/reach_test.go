@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net/netip"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/features"
 	"github.com/tidewaiter/tidewaiter/internal/kube/inert"
 	"github.com/tidewaiter/tidewaiter/internal/kube/supervisorpolicy"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/leaves"
 )
 
 // elsewhere are the leaves of a Feature's spec that reach neither the orders of its watchdog, nor what the lifecycle decides by, nor its objects, and why.
@@ -57,7 +57,7 @@ func TestEveryFieldOfASpecReachesSomething(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused, _ := inert.Paths()
-	for _, leaf := range leaves("", reflect.TypeFor[v1alpha1.FeatureSpec]()) {
+	for _, leaf := range leaves.Of[v1alpha1.FeatureSpec]() {
 		if slices.ContainsFunc(refused, func(path string) bool {
 			return strings.HasPrefix("spec."+leaf+".", strings.ReplaceAll(path, "[]", "")+".")
 		}) {
@@ -107,25 +107,6 @@ func reached(t *testing.T, object map[string]any) string {
 		t.Fatal(err)
 	}
 	return string(all)
-}
-
-// leaves of a type of the API, by their paths in JSON. What other packages declare is a leaf as a whole.
-func leaves(at string, of reflect.Type) (paths []string) {
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-		of = of.Elem()
-	}
-	if of.Kind() != reflect.Struct || of.PkgPath() != reflect.TypeFor[v1alpha1.FeatureSpec]().PkgPath() || of.NumField() == 0 {
-		return []string{at}
-	}
-	for field := range of.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		path := strings.TrimPrefix(at+"."+name, ".")
-		if name == "" { // it is embedded
-			path = at
-		}
-		paths = append(paths, leaves(path, field.Type)...)
-	}
-	return paths
 }
 
 // remove a leaf wherever it is in lists, and say whether it was anywhere.

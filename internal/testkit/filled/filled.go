@@ -30,6 +30,9 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 	case time.Time:
 		v.Set(reflect.ValueOf(start.Add(time.Duration(*n) * time.Second)))
 		return
+	case time.Duration:
+		v.SetInt(int64(time.Duration(*n) * time.Second))
+		return
 	case metav1.Time:
 		v.Set(reflect.ValueOf(metav1.NewTime(start.Add(time.Duration(*n) * time.Second))))
 		return
