@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/preflight"
 )
 
 const (
@@ -152,6 +154,8 @@ description: Runs AI coding agents on Kubernetes under supervision
 type: application
 version: ` + version + `
 appVersion: "` + version + `"
+# -0 lets Helm take the versions of cloud providers, such as 1.34.1-gke.5, for what they are.
+kubeVersion: ">=` + preflight.Oldest.String() + `.0-0"
 `)
 }
 

@@ -85,6 +85,7 @@ func rows() []row {
 			{object: "ServiceMonitor/*", path: "metadata.labels", add: rest, put: block(".Values.metrics.serviceMonitor.additionalLabels")},
 			{object: "ServiceMonitor/*", path: "spec.endpoints[0]", add: "interval", put: text("{{ .Values.metrics.serviceMonitor.interval | quote }}"), when: ".Values.metrics.serviceMonitor.interval"},
 			{object: "PrometheusRule/*", path: "metadata.labels", add: rest, put: block(".Values.metrics.prometheusRule.additionalLabels")},
+			{object: "PrometheusRule/*", path: "spec.groups[tidewaiter]", add: "interval", put: text("{{ .Values.metrics.prometheusRule.interval | quote }}"), when: ".Values.metrics.prometheusRule.interval"},
 
 			{object: string(manager), path: manager.container("manager") + ".args[--image=]", put: text(`{{ printf "--image=%s" (include "tidewaiter.image" .) | quote }}`)},
 			{object: string(manager), path: manager.container("manager") + ".args[--view-bind-address=]", when: ".Values.view.enabled"},

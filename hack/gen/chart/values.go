@@ -88,6 +88,7 @@ func values() []value {
 			{"metrics.serviceMonitor.interval", "How often Prometheus scrapes, such as 30s. Defaults to what your Prometheus does.", like("^([0-9]+(ms|s|m|h))*$"), ""},
 			{"metrics.prometheusRule.enabled", "Whether to create a PrometheusRule with the alerts.", boolean, false},
 			{"metrics.prometheusRule.additionalLabels", "Labels by which your Prometheus selects rules.", labels, nothing},
+			{"metrics.prometheusRule.interval", "How often Prometheus evaluates the alerts, such as 1m. Defaults to what your Prometheus does.", like("^([0-9]+(ms|s|m|h))*$"), ""},
 			{"metrics.grafanaDashboard.enabled", "Whether to create a ConfigMap with the dashboard for Grafana.", boolean, false},
 			{"metrics.grafanaDashboard.additionalLabels", "Labels by which your Grafana finds dashboards.", labels, map[string]any{"grafana_dashboard": "1"}},
 			{"networkPolicy.enabled", "Whether NetworkPolicies bound who reaches manager and gateway. The manager isolates the pods of Features in any case.", boolean, true},

@@ -248,6 +248,7 @@ func changes() map[string][]string {
 		"metrics: {serviceMonitor: {interval: 30s}}":              nil,
 		"metrics: {serviceMonitor: {additionalLabels: {a: b}}}":   nil,
 		"metrics: {prometheusRule: {additionalLabels: {a: b}}}":   nil,
+		"metrics: {prometheusRule: {interval: 2m}}":               nil,
 		"metrics: {grafanaDashboard: {additionalLabels: {a: b}}}": nil,
 	}
 	for name, pod := range map[string]string{"controller": managerPod, "gateway": gatewayPod} {
@@ -351,13 +352,14 @@ func TestMonitoring(t *testing.T) {
 		t.Errorf("the dashboard is not that of config/prometheus (%v): %s", err, cmp.Diff(want, got))
 	}
 
-	changed, _, err := template(t, "default", fmt.Sprintf(on, ", interval: 30s, additionalLabels: {a: b}", ", additionalLabels: {a: b}", ", additionalLabels: {a: b}"))
+	changed, _, err := template(t, "default", fmt.Sprintf(on, ", interval: 30s, additionalLabels: {a: b}", ", interval: 2m, additionalLabels: {a: b}", ", additionalLabels: {a: b}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{
 		`ConfigMap/tidewaiter-dashboard metadata.labels.a: nothing -> "b"`,
 		`PrometheusRule/tidewaiter metadata.labels.a: nothing -> "b"`,
+		`PrometheusRule/tidewaiter spec.groups.0.interval: nothing -> "2m"`,
 		`ServiceMonitor/tidewaiter metadata.labels.a: nothing -> "b"`,
 		`ServiceMonitor/tidewaiter spec.endpoints.0.interval: nothing -> "30s"`,
 		`ServiceMonitor/tidewaiter-gateway metadata.labels.a: nothing -> "b"`,
@@ -413,6 +415,7 @@ func TestRefused(t *testing.T) {
 		"gateway: {ledger: {maxBytes: 5Gi}}":           "/gateway/ledger/maxBytes",
 		"metrics: {serviceMonitor: {interval: often}}": "/metrics/serviceMonitor/interval",
 		"metrics: {serviceMonitor: {additional: yes}}": "additional",
+		"metrics: {prometheusRule: {interval: often}}": "/metrics/prometheusRule/interval",
 		"gateway: {replicas: 2}":                       "gateway.ledger.postgresSecretName",
 	} {
 		if _, _, err := template(t, "default", values); err == nil || !strings.Contains(err.Error(), want) {
@@ -421,6 +424,24 @@ func TestRefused(t *testing.T) {
 	}
 	if _, _, err := template(t, "default", "global: {a: b}"); err != nil {
 		t.Errorf("values of a chart that has this one as a part are refused: %v", err)
+	}
+}
+
+// TestKubernetesVersion: Helm refuses the versions of Kubernetes that preflight refuses, and takes those of cloud providers.
+func TestKubernetesVersion(t *testing.T) {
+	helm, err := exec.CommandContext(t.Context(), "go", "tool", "-n", "helm").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := "chart requires kubeVersion: " + load(t).Metadata.KubeVersion + " which is incompatible with Kubernetes v"
+	for version, want := range map[string]string{
+		"1.33.9": refused + "1.33.9", "1.33.9-gke.1": refused + "1.33.9-gke.1",
+		"1.34.0-gke.1": "", "1.36.2": "", "1.37.0": "",
+	} {
+		out, err := exec.CommandContext(t.Context(), strings.TrimSpace(string(helm)), "template", "tidewaiter", chartDir, "--kube-version="+version).CombinedOutput()
+		if (err != nil) != (want != "") || !strings.Contains(string(out), want) {
+			t.Errorf("Kubernetes %s: %v, want %q:\n%.500s", version, err, want, out)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func Checks() []Check {
 		trouble   = "docs/operate/troubleshooting.md"
 	)
 	return []Check{
-		{ID: KubernetesVersion, Doc: fmt.Sprintf("The version of the API server. Tidewaiter supports %s to %s. An older version fails the check, a newer one gives a warning.", oldest, newest), Page: "docs/get-started/requirements.md", Preflight: true, Manager: true, find: version},
+		{ID: KubernetesVersion, Doc: fmt.Sprintf("The version of the API server. Tidewaiter supports %s to %s. An older version fails the check, a newer one gives a warning.", Oldest, newest), Page: "docs/get-started/requirements.md", Preflight: true, Manager: true, find: version},
 		{ID: NetworkPolicy, Doc: "The network plugin enforces NetworkPolicy, from the first moment of a pod. A pod that a policy forbids every connection tries to connect, and a pod that a policy allows one connection makes it.", Page: platforms, Preflight: true, find: network},
 		{ID: UserNamespace, Doc: "A pod with `hostUsers: false` runs, has a mapped `/proc/self/uid_map`, and can use a volume. If nodes report no user namespaces, Tidewaiter does without them, and you get a warning.", Page: processes, Preflight: true, find: userNamespaces},
 		{ID: DefaultClass, Doc: "There is exactly one default StorageClass, and its binding mode fits the cluster: with more than one zone, volumes have to wait for the pod.", Page: storage, Preflight: true, Manager: true, find: storageClass},
@@ -77,9 +77,9 @@ type minor int
 
 func (m minor) String() string { return "1." + strconv.Itoa(int(m)) }
 
-// The range of versions that Tidewaiter supports.
+// Oldest and newest are the bounds of the versions that Tidewaiter supports. The chart has Oldest as its kubeVersion.
 const (
-	oldest minor = 34
+	Oldest minor = 34
 	newest minor = 36
 )
 
@@ -90,11 +90,11 @@ func version(f *Facts) []verdict {
 	seen := "Kubernetes " + f.Version
 	switch {
 	case major != "1" || err != nil:
-		return []verdict{fail(fmt.Sprintf("the version is %q, which is not a version 1.x", f.Version), fmt.Sprintf("Use Kubernetes %s to %s", oldest, newest))}
-	case minor(is) < oldest:
+		return []verdict{fail(fmt.Sprintf("the version is %q, which is not a version 1.x", f.Version), fmt.Sprintf("Use Kubernetes %s to %s", Oldest, newest))}
+	case minor(is) < Oldest:
 		return []verdict{fail(
-			fmt.Sprintf("%s is older than %s. Tidewaiter needs sidecar containers, user namespaces and admission policies as later versions have them, and is not tested with older ones", seen, oldest),
-			fmt.Sprintf("Upgrade the cluster to %s or later", oldest))}
+			fmt.Sprintf("%s is older than %s. Tidewaiter needs sidecar containers, user namespaces and admission policies as later versions have them, and is not tested with older ones", seen, Oldest),
+			fmt.Sprintf("Upgrade the cluster to %s or later", Oldest))}
 	case minor(is) > newest:
 		return []verdict{warn(fmt.Sprintf("%s is newer than %s, the newest version that Tidewaiter is tested with", seen, newest), "Look for a newer version of Tidewaiter")}
 	}
