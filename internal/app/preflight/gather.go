@@ -46,6 +46,10 @@ func (l *look) probe(ctx context.Context, f *preflight.Facts) {
 		note(err, withPods...)
 		return
 	}
+	if err := l.copyPullSecrets(ctx); err != nil {
+		note(err, withPods...)
+		return
+	}
 	git, providers, err := l.wanted(ctx)
 	note(err, preflight.Providers)
 	servers := slices.Concat(git, providers)

@@ -73,8 +73,12 @@ type look struct {
 	progress io.Writer
 	// ahead is how far the API server's clock is ahead of this machine's.
 	ahead time.Duration
+	// installed is the pod template of the manager; nil if Tidewaiter is not installed.
+	installed *corev1.PodTemplateSpec
 	// namespace that the pods are in; empty before it is made.
 	namespace string
+	// pull are the Secrets of the namespace that its pods pull the image with.
+	pull []corev1.LocalObjectReference
 	// began is when the pods were made.
 	began time.Time
 }
@@ -155,9 +159,11 @@ func (l *look) read(ctx context.Context, f *preflight.Facts) {
 	note(err, preflight.Room, preflight.UserNamespace)
 	var manager appsv1.Deployment
 	err = l.client.Get(ctx, client.ObjectKey{Namespace: l.options.SystemNamespace, Name: "tidewaiter-manager"}, &manager)
-	f.Installed = err == nil
-	if f.Installed && l.options.Image == "" && len(manager.Spec.Template.Spec.Containers) > 0 {
-		l.options.Image = manager.Spec.Template.Spec.Containers[0].Image
+	if f.Installed = err == nil; f.Installed {
+		l.installed = &manager.Spec.Template
+		if containers := l.installed.Spec.Containers; l.options.Image == "" && len(containers) > 0 {
+			l.options.Image = containers[0].Image
+		}
 	}
 	l.options.Image = cmp.Or(l.options.Image, defaultImage())
 }

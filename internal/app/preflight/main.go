@@ -50,6 +50,8 @@ type Options struct {
 	SystemNamespace string
 	// Image of the probes; empty: that of the installation, or this version's own.
 	Image string
+	// PullSecrets to pull it with, each as NAMESPACE/NAME, or NAME for one of SystemNamespace; empty: those of the installation.
+	PullSecrets []string
 	// Git and Providers are URLs that a pod is to reach.
 	Git, Providers []string
 	// Timeout of everything but the removal.
@@ -64,6 +66,7 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Context, "context", "", "context of the kubeconfig")
 	flags.StringVar(&o.SystemNamespace, "namespace", "tidewaiter-system", "namespace of Tidewaiter, if it is installed")
 	flags.StringVar(&o.Image, "image", "", "image of Tidewaiter for the probe pods (default: the image of the installation, else "+defaultImage()+")")
+	flags.StringArrayVar(&o.PullSecrets, "image-pull-secret", nil, "Secret to pull the image with, as NAME in --namespace or as NAMESPACE/NAME; again for each further one (default: the pull secrets of the installation)")
 	flags.StringArrayVar(&o.Git, "git", nil, "URL of a Git repository that Features work on; again for each further one")
 	flags.StringArrayVar(&o.Providers, "provider", nil, "base URL of a model provider; again for each further one (default: the backends of the gateway's configuration)")
 	flags.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "time for all checks; the removal of the pods is not part of it")

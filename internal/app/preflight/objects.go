@@ -78,7 +78,7 @@ func (l *look) pod(name string, args ...string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: l.meta(name), Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: ptr.To[int64](lifetime), TerminationGracePeriodSeconds: ptr.To[int64](1),
 		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
-		NodeSelector: map[string]string{corev1.LabelOSStable: string(corev1.Linux)},
+		ImagePullSecrets: l.pull, NodeSelector: map[string]string{corev1.LabelOSStable: string(corev1.Linux)},
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](user), RunAsGroup: ptr.To[int64](user), FSGroup: ptr.To[int64](user),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
