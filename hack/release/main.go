@@ -28,7 +28,7 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	usage := errors.New("usage: release assemble|archive|push; see hack/release/release.sh and hack/release/push.sh")
+	usage := errors.New("usage: release assemble|archive|push|predicate; see hack/release/release.sh and hack/release/push.sh")
 	if len(arguments) == 0 {
 		return usage
 	}
@@ -61,6 +61,11 @@ func run(ctx context.Context, arguments []string) error {
 			return errors.New("push: give the directory of a release and a repository, such as registry.example.com/team/tidewaiter")
 		}
 		return push(ctx, arguments[1], arguments[2])
+	case "predicate":
+		if len(arguments) != 2 {
+			return errors.New("predicate: give the directory of a release")
+		}
+		return writePredicate(os.Stdout, arguments[1])
 	}
 	return usage
 }

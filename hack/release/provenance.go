@@ -7,6 +7,7 @@ import (
 	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,22 @@ type predicate struct {
 			ID string `json:"id"`
 		} `json:"builder"`
 	} `json:"runDetails"`
+}
+
+// writePredicate writes what the provenance of a release says about its images: the part that cosign attaches to each of them.
+func writePredicate(out io.Writer, dir string) error {
+	content, err := os.ReadFile(filepath.Join(dir, provenanceFile))
+	if err != nil {
+		return fmt.Errorf("%s is not a release directory: %w", dir, err)
+	}
+	var s struct {
+		Predicate json.RawMessage `json:"predicate"`
+	}
+	if err := json.Unmarshal(content, &s); err != nil {
+		return fmt.Errorf("%s: %w", provenanceFile, err)
+	}
+	_, err = out.Write(s.Predicate)
+	return err
 }
 
 // writeProvenance says what the release was made of: the commit, the Go that built it, and the packages of Debian and npm. It is signed when it is

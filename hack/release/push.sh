@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Pushes the images of a release directory to a registry, and writes the manifest that installs Tidewaiter from there: hack/release/push.sh DIR REPOSITORY.
-# Images of agents go to REPOSITORY-RUNTIME. Credentials are REGISTRY_USERNAME and REGISTRY_PASSWORD, or those of `docker login`. If cosign and jq are
+# Images of agents go to REPOSITORY-RUNTIME. Credentials are REGISTRY_USERNAME and REGISTRY_PASSWORD, or those of `docker login`. If cosign is
 # installed, each image is signed and its provenance is attached; COSIGN_KEY names a key, and without it cosign asks who you are.
 set -euo pipefail
 if (($# != 2)); then
@@ -11,13 +11,13 @@ dir=$(realpath "$1") repository=$2
 cd "$(dirname "$0")"
 (cd "$dir" && sha256sum --check --quiet SHA256SUMS)
 CGO_ENABLED=0 go run . push "$dir" "$repository"
-if type -P cosign >/dev/null && type -P jq >/dev/null; then
+if type -P cosign >/dev/null; then
   mapfile -t images <"$dir/pushed/images.txt"
   for image in "${images[@]}"; do
     cosign sign --yes ${COSIGN_KEY:+--key "$COSIGN_KEY"} "$image"
-    jq .predicate "$dir/provenance.json" |
+    CGO_ENABLED=0 go run . predicate "$dir" |
       cosign attest --yes ${COSIGN_KEY:+--key "$COSIGN_KEY"} --type slsaprovenance1 --predicate /dev/stdin "$image"
   done
 else
-  echo "cosign or jq is not installed: the images are not signed"
+  echo "cosign is not installed: the images are not signed"
 fi
