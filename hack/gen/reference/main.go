@@ -20,7 +20,7 @@ type page struct {
 
 // pages lists what is generated; a new page is a line here.
 func pages() []page {
-	return []page{
+	return append([]page{
 		{"conditions.md", conditionsPage},
 		{"detectors.md", detectorsPage},
 		{"failures.md", failuresPage},
@@ -30,7 +30,7 @@ func pages() []page {
 		{"provider-tools.md", providerToolsPage},
 		{"rules.md", rulesPage},
 		{"runtimes.md", runtimesPage},
-	}
+	}, apiPages()...)
 }
 
 func main() {
