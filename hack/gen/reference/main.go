@@ -24,6 +24,7 @@ func pages() []page {
 		{"conditions.md", conditionsPage},
 		{"detectors.md", detectorsPage},
 		{"failures.md", failuresPage},
+		{"flags.md", flagsPage},
 		{"metrics.md", metricsPage},
 		{"policy.md", policyPage},
 		{"preflight.md", preflightPage},

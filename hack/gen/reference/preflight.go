@@ -31,16 +31,7 @@ The pods run on the nodes that the scheduler chooses, so run the preflight again
 You need the rights to make namespaces, and to list nodes, pods and StorageClasses.
 If the image needs pull secrets, the program copies them into its namespace. For that, you need the rights to read them and to create Secrets.
 
-| Flag | Meaning |
-|---|---|
-| ` + "`--kubeconfig`, `--context`" + ` | the cluster. Defaults to the one of kubectl, or the one that the program runs in |
-| ` + "`--image`" + ` | image of Tidewaiter for the pods. Defaults to the image of the installation. If there is none, it defaults to ` + "`tidewaiter:VERSION`" + ` |
-| ` + "`--image-pull-secret`" + ` | Secret to pull the image with, as ` + "`NAMESPACE/NAME`" + `, or as ` + "`NAME`" + ` for one in ` + "`--namespace`" + `; again for each further one. Defaults to the pull secrets of the manager's Deployment, or else of its service account |
-| ` + "`--git`" + ` | URL of a repository; again for each further one. Give no password: the program asks the server without one |
-| ` + "`--provider`" + ` | base URL of a model provider; again for each further one. Defaults to the backends of the gateway's configuration |
-| ` + "`--namespace`" + ` | namespace of Tidewaiter. Defaults to ` + "`tidewaiter-system`" + ` |
-| ` + "`--timeout`" + ` | time for all checks. Defaults to 3m |
-| ` + "`-o json`" + ` | the findings as JSON |
+[Flags](flags.md#tidewaiter-preflight) lists what you can set.
 
 ## Checks
 

@@ -67,7 +67,7 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.SystemNamespace, "namespace", "tidewaiter-system", "namespace of Tidewaiter, if it is installed")
 	flags.StringVar(&o.Image, "image", "", "image of Tidewaiter for the probe pods (default: the image of the installation, else "+defaultImage()+")")
 	flags.StringArrayVar(&o.PullSecrets, "image-pull-secret", nil, "Secret to pull the image with, as NAME in --namespace or as NAMESPACE/NAME; again for each further one (default: the pull secrets of the installation)")
-	flags.StringArrayVar(&o.Git, "git", nil, "URL of a Git repository that Features work on; again for each further one")
+	flags.StringArrayVar(&o.Git, "git", nil, "URL of a Git repository that Features work on, without a password; again for each further one")
 	flags.StringArrayVar(&o.Providers, "provider", nil, "base URL of a model provider; again for each further one (default: the backends of the gateway's configuration)")
 	flags.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "time for all checks; the removal of the pods is not part of it")
 	flags.StringVarP(&o.Output, "output", "o", "text", "text or json")

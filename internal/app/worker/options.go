@@ -81,6 +81,12 @@ func Main(ctx context.Context, args, environment []string, stdin io.Reader, stde
 	return exitDone
 }
 
+// Flags binds the options that users set in spec.agent.args to flags. The defaults are what the options have.
+func (o *Options) Flags(flags *flag.FlagSet) {
+	flags.IntVar(&o.Bounds.Turns, "max-turns", o.Bounds.Turns, "most answers of the model for a task")
+	flags.Int64Var(&o.Bounds.MaxOutput, "max-output", o.Bounds.MaxOutput, "most tokens of one answer in the dialect anthropic, which requires a number")
+}
+
 // parse reads what the watchdog and the pod say, and what spec.agent.args says.
 func parse(args, environment []string, stderr io.Writer) (Options, error) {
 	o := Options{
@@ -89,8 +95,7 @@ func parse(args, environment []string, stderr io.Writer) (Options, error) {
 	}
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.IntVar(&o.Bounds.Turns, "max-turns", o.Bounds.Turns, "most answers of the model")
-	flags.Int64Var(&o.Bounds.MaxOutput, "max-output", o.Bounds.MaxOutput, "most tokens of one answer, in the dialect anthropic")
+	o.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

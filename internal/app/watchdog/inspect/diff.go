@@ -21,13 +21,25 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
+// diffOptions of `watchdog diff`.
+type diffOptions struct {
+	dir               trusted.Dir
+	cumulative, patch bool
+}
+
+func (o *diffOptions) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet("watchdog diff", flag.ContinueOnError)
+	trustedVar(flags, &o.dir)
+	flags.BoolVar(&o.cumulative, "cumulative", false, "compare with the base instead of the checkpoint before")
+	flags.BoolVar(&o.patch, "patch", false, "print what git apply takes, with binary files and unescaped; not for a terminal")
+	return flags
+}
+
 // Diff is the command `diff`: what a checkpoint changed, in Git's unified format.
 func Diff(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("watchdog diff", flag.ContinueOnError)
+	var o diffOptions
+	flags := o.flags()
 	flags.SetOutput(stderr)
-	dir := flags.String("trusted", protocol.TrustedDir, "mount path of the trusted volume")
-	cumulative := flags.Bool("cumulative", false, "compare with the base instead of the checkpoint before")
-	patch := flags.Bool("patch", false, "print what `git apply` takes, with binary files and unescaped; not for a terminal")
 	if err := flags.Parse(args); err != nil {
 		return errors.Join(ErrUsage, err)
 	}
@@ -38,7 +50,7 @@ func Diff(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeDiff(ctx, trusted.Dir(*dir), protocol.Inquiry{To: to, Base: *cumulative, Patch: *patch}, stdout, stderr)
+	return writeDiff(ctx, o.dir, protocol.Inquiry{To: to, Base: o.cumulative, Patch: o.patch}, stdout, stderr)
 }
 
 // writeDiff writes what a checkpoint changed to out, and what is compared with what to notes first.
@@ -161,16 +173,28 @@ func sequenceOf(name string) (int64, error) {
 	return n, nil
 }
 
+// logOptions of `watchdog log`.
+type logOptions struct {
+	dir   trusted.Dir
+	files bool
+}
+
+func (o *logOptions) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet("watchdog log", flag.ContinueOnError)
+	trustedVar(flags, &o.dir)
+	flags.BoolVar(&o.files, "files", false, "show the file events of every checkpoint instead of the journal")
+	return flags
+}
+
 // Log is the command `log`: the record outside of the chain.
 func Log(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("watchdog log", flag.ContinueOnError)
+	var o logOptions
+	flags := o.flags()
 	flags.SetOutput(stderr)
-	dir := flags.String("trusted", protocol.TrustedDir, "mount path of the trusted volume")
-	files := flags.Bool("files", false, "show the file events of every checkpoint instead of the journal")
 	if err := parseAlone(flags, args); err != nil {
 		return err
 	}
-	return writeLog(trusted.Dir(*dir), *files, stdout)
+	return writeLog(o.dir, o.files, stdout)
 }
 
 // writeLog writes the journal, or the file events of every checkpoint.

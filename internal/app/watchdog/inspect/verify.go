@@ -37,6 +37,16 @@ var (
 	ErrBroken = errors.New("the record is not whole")
 )
 
+// Flags are the flags of `verify`, `diff` and `log`.
+func Flags() []*flag.FlagSet {
+	return []*flag.FlagSet{new(verifyOptions).flags(), new(diffOptions).flags(), new(logOptions).flags()}
+}
+
+// trustedVar binds the directory of the trusted volume.
+func trustedVar(flags *flag.FlagSet, dir *trusted.Dir) {
+	flags.StringVar((*string)(dir), "trusted", protocol.TrustedDir, "mount path of the trusted volume")
+}
+
 // verifyOptions of `watchdog verify`.
 type verifyOptions struct {
 	dir     trusted.Dir
@@ -52,15 +62,20 @@ type verification struct {
 	Objects int `json:"objects"`
 }
 
-// Verify is the command `verify`: whether the record of a Feature is whole from base to head.
-func Verify(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var o verifyOptions
+func (o *verifyOptions) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("watchdog verify", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar((*string)(&o.dir), "trusted", protocol.TrustedDir, "mount path of the trusted volume")
+	trustedVar(flags, &o.dir)
 	flags.StringVar(&o.commit, "commit", "", "commit that a Checkpoint object names: the chain must hold it")
 	flags.BoolVar(&o.history, "history", false, "check every object of the base's history too (git fsck; slow on a large repository)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
+	return flags
+}
+
+// Verify is the command `verify`: whether the record of a Feature is whole from base to head.
+func Verify(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o verifyOptions
+	flags := o.flags()
+	flags.SetOutput(stderr)
 	if err := parseAlone(flags, args); err != nil {
 		return err
 	}
