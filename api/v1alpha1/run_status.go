@@ -218,6 +218,25 @@ type TaskStatus struct {
 	// exitCode is the exit code of the agent's last run of the task.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
+	// work is what is known of the work of a task that is done. The newest 32 tasks that are done have it.
+	// +optional
+	Work *TaskWork `json:"work,omitempty"`
+}
+
+// TaskWork is what is known of the work of a task. The watchdog tells it the agents of later tasks.
+type TaskWork struct {
+	// checkpointSequence is the number of the checkpoint that completed the task.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	CheckpointSequence int64 `json:"checkpointSequence,omitempty"`
+	// promotedCheckpoints is how many checkpoints of the task were promoted.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PromotedCheckpoints int64 `json:"promotedCheckpoints,omitempty"`
+	// summary is what the agent said of its work, if it called task_complete.
+	// +optional
+	// +kubebuilder:validation:MaxLength=200
+	Summary string `json:"summary,omitempty"`
 }
 
 // RunFault keeps a run from continuing; the watchdog tries again and clears it.

@@ -207,6 +207,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TaskApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TaskStatus"):
 		return &apiv1alpha1.TaskStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TaskWork"):
+		return &apiv1alpha1.TaskWorkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Template"):
 		return &apiv1alpha1.TemplateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TemplateContent"):

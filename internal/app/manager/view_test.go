@@ -139,10 +139,11 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(t.Context()), o)) })
 	}
 	const composed = "<!-- GLOBAL_TEMPLATE_START -->\nBe kind.\n<!-- GLOBAL_TEMPLATE_END -->\n<!-- PROJECT_TEMPLATE_START -->\nUse tabs.\n<!-- PROJECT_TEMPLATE_END -->\n<!-- USER_PROMPT_START -->\n"
+	const context = "## PROJECT CONTEXT\n\n- Repository: https://git.example.com/shop.git, revision main.\n- The supervisor delivers valid work to the branch tidewaiter/planned."
 	const where = "\n\nYou may write within these bounds. The supervisor does not deliver what breaks them, and may put it back:\n"
 	until(t, "the templates are in force", func() bool {
 		text, err := raw(t, viewer, path+"planned/prompt")
-		return err == nil && strings.HasPrefix(text, composed+"Add a login page.\n\nThe form."+where+"- Write only to these areas: web/**.\n")
+		return err == nil && strings.HasPrefix(text, composed+context+where+"- Write only to these areas: web/**.\n") && strings.HasSuffix(text, "\n\n## INSTRUCTIONS\n\nAdd a login page.\n\nThe form.\n")
 	})
 	want := func(target, expected string) {
 		t.Helper()
@@ -152,7 +153,11 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 			t.Errorf("%s: %q, %v; want %q and where it may write", target, text, err, expected)
 		}
 	}
-	want("planned/prompt?task=login/save", composed+"Add a login page.\n\nThe store.")
+	want("planned/prompt?task=login/save", composed+context)
+	if text, err := raw(t, viewer, path+"planned/prompt?task=login/save"); err != nil ||
+		!strings.HasSuffix(text, "- form: to do\n- save: your task\n\n## INSTRUCTIONS\n\nAdd a login page.\n\nThe store.\n") {
+		t.Errorf("the second task: %q, %v", text, err)
+	}
 	if text, err := raw(t, viewer, path+"strict/prompt"); err != nil || !strings.HasPrefix(text, composed+"Add a login page."+where) || !strings.Contains(text, "\n\nThe workspace is read-only: ") {
 		t.Errorf("in Deterministic mode: %q, %v", text, err)
 	}

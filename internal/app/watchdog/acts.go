@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
@@ -149,6 +150,12 @@ func (x *acts) remains(ctx context.Context, o protocol.Orders, have journal.Task
 	return notice.Remains(naming.Checkpoint(o.Feature.Name, j.Chain.Sequence), changes)
 }
 
+// factsOf are what the agent is told at the start of a task, as orders and journal have it.
+func factsOf(o protocol.Orders, j journal.State, task, bounds string) instructions.Facts {
+	works := j.Works()
+	return instructions.Of(o, task, bounds, func(name string) (bool, *protocol.TaskWork) { return j.Tasks[name].Done, works[name] })
+}
+
 // launch is how the agent is started for a task.
 func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains string) (protocol.RunnerStart, error) {
 	adapter := x.attempt.options.adapter(o.Agent.Runtime)
@@ -170,7 +177,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 		model = have.Policy.Models[i].Model
 	}
 	bounds := notice.Bounds(have.Plan, have.Policy, o.Agent.Role, o.Locks)
-	how := adapter.Launch(runtimes.Task{Bounds: bounds, Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
+	how := adapter.Launch(runtimes.Task{Facts: factsOf(o, x.attempt.journal.State(), task, bounds), Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
 		Prompt: o.Prompt, Instructions: t.Instructions, Model: model, Window: x.attempt.options.Window, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),

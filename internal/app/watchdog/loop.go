@@ -146,6 +146,10 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 		base = b.Commit
 	}
 	r := s.Status(base)
+	works := l.attempt.journal.State().Works()
+	for i := range r.Tasks {
+		r.Tasks[i].Work = works[r.Tasks[i].Name]
+	}
 	r.Directives = l.services.directives.Status()
 	r.Role, r.Runtime, r.Contracts = l.latest.Agent.Role, l.latest.Agent.Runtime, l.latest.Locks
 	if s.Agent.Running {

@@ -78,7 +78,7 @@ func TestReplayAddsUp(t *testing.T) {
 	want := journal.State{
 		Epoch: 1, Run: "agent",
 		Base:      &journal.Base{Commit: "b", Tree: "bt"},
-		Tasks:     map[string]journal.Task{"form": {Policy: policy.Effective{Hash: "p"}, Begun: true, Ended: true, Start: 7, ExitCode: 3, Done: true}},
+		Tasks:     map[string]journal.Task{"form": {Policy: policy.Effective{Hash: "p"}, Begun: true, Ended: true, Start: 7, ExitCode: 3, Done: true, Work: protocol.TaskWork{Checkpoint: 4}}},
 		Sequence:  4,
 		Chain:     journal.Checkpoint{Sequence: 4, Commit: "k4"},
 		Workspace: journal.Workspace{Tree: "t4", TreeVerdict: protocol.Valid, Settled: true},

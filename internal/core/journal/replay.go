@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
@@ -167,7 +168,9 @@ func (s *State) apply(r Record) error {
 	case r.TaskRejected != nil:
 		return s.task(r.TaskRejected.Name, func(t *Task) { t.Rejected, t.RejectedReason = r.TaskRejected.Message, r.TaskRejected.Reason })
 	case r.TaskCompleted != nil:
-		return s.task(r.TaskCompleted.Name, func(t *Task) { t.Completed = r.Time })
+		return s.task(r.TaskCompleted.Name, func(t *Task) {
+			t.Completed, t.Work.Summary = r.Time, plain.Line(r.TaskCompleted.Summary, protocol.MaxTaskSummary)
+		})
 	case r.Asked != nil:
 		s.Asked, s.Questions = r.Asked, with(s.Questions, r.Asked.ID, r.Asked.Text)
 	case r.Operation != nil:
@@ -233,7 +236,7 @@ func (s *State) attempt(a Attempt) error {
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
 	for name, t := range s.Tasks {
 		if !t.Done {
-			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack}
+			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work}
 		}
 	}
 	return nil
@@ -334,6 +337,10 @@ func (s *State) done(d Done) error {
 		s.Start = i.Restore
 	}
 	if i.Delivery != i.OldDelivery {
+		if t, ok := s.Tasks[i.Report.Task]; ok {
+			t.Work.Promoted++
+			s.Tasks[i.Report.Task] = t
+		}
 		s.Promoted, s.Start, s.Squashed = Promoted{Commit: i.Delivery, Tree: i.Promoted()}, i.Promoted(), nil
 	}
 	s.Workspace = s.left(*i)
@@ -347,7 +354,7 @@ func (s *State) done(d Done) error {
 		s.Tasks[i.Report.Task] = t
 	}
 	if t, ok := s.Tasks[i.Completes]; ok {
-		t.Done, t.Operations = true, nil
+		t.Done, t.Operations, t.Work.Checkpoint = true, nil, i.Sequence
 		s.Tasks[i.Completes] = t
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Snapshot is the state after the records before it, so that a reader can start here. It names the last of them like any other record:
@@ -47,15 +50,26 @@ func (s *State) snapshot(n Snapshot) error {
 	if n.State.Steered.Steps == nil { // it is older than they are
 		now.Steered.Steps = nil
 	}
+	now.Tasks = maps.Clone(now.Tasks)
+	for name, t := range now.Tasks { // so is one without the works of tasks, and who began to read with it knows no more
+		if n.State.Tasks[name].Work == (protocol.TaskWork{}) {
+			t.Work = protocol.TaskWork{}
+			now.Tasks[name] = t
+		}
+	}
 	have, err := canonical(now)
 	if err != nil {
 		return err
 	}
 	want, err := canonical(n.State)
-	if err == nil && !bytes.Equal(have, want) {
-		err = errSnapshot
+	if err != nil {
+		return err
 	}
-	return err
+	if !bytes.Equal(have, want) {
+		return errSnapshot
+	}
+	s.Tasks = now.Tasks
+	return nil
 }
 
 // canonical is a state in the form that it has after it was read from a journal.

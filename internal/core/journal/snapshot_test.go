@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // snapshotOf is the record that follows others.
@@ -79,5 +80,36 @@ func TestStateIsWrittenWhole(t *testing.T) {
 				t.Errorf("%s.%s is not written", kind, f.Name)
 			}
 		}
+	}
+}
+
+// TestASnapshotWithoutWorks is by an earlier version. What later ones add up to begins with it, for a reader of the snapshot and for one of all records.
+func TestASnapshotWithoutWorks(t *testing.T) {
+	promoted := func(sequence int64, old, next string) []journal.Record {
+		return []journal.Record{{Intent: &journal.Intent{Sequence: sequence, Commit: "k" + next, OldChain: "k" + old, Tree: "t" + next, Delivery: "d" + next, OldDelivery: "d" + old,
+			TreeVerdict: protocol.Valid, Report: protocol.CheckpointReport{Task: "form", Settled: true}}}, {Done: &journal.Done{Sequence: sequence}}}
+	}
+	first := promoted(1, "", "1")
+	first[0].Intent.OldChain, first[0].Intent.OldDelivery = "", "b"
+	before := append([]journal.Record{attempt1, base, begun, started}, first...)
+	old := snapshotOf(t, 1, before...)
+	form := old.Snapshot.State.Tasks["form"]
+	if form.Work.Promoted != 1 {
+		t.Fatalf("work %+v", form.Work)
+	}
+	form.Work = protocol.TaskWork{}
+	old.Snapshot.State.Tasks["form"] = form
+	tail := append([]journal.Record{old}, promoted(2, "1", "2")...)
+	tail = append(tail, snapshotOf(t, 2, tail...))
+	whole, err := journal.Replay(append(before, tail...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := journal.Replay(tail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := whole.Tasks["form"].Work; got != short.Tasks["form"].Work || got.Promoted != 1 {
+		t.Errorf("from all records: %+v, from the snapshot: %+v", got, short.Tasks["form"].Work)
 	}
 }

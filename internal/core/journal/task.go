@@ -6,6 +6,8 @@ package journal
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -49,6 +51,8 @@ type Task struct {
 	// not valid; zero for none.
 	From     string   `json:",omitempty"`
 	WentBack WentBack `json:",omitzero"`
+	// Work of the task so far.
+	Work protocol.TaskWork `json:",omitzero"`
 	// Done for ever.
 	Done bool
 }
@@ -80,7 +84,7 @@ func (s *State) begun(b TaskBegun) error {
 	was := s.Tasks[b.Name]
 	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations,
 		Interrupted: was.Interrupted && b.Policy.Supervision.RestartMode != policy.RestartReplay,
-		From:        cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before}
+		From:        cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work}
 	return nil
 }
 
@@ -135,4 +139,22 @@ func (s *State) operation(o Operation) error {
 	t.Operations = with(t.Operations, o.ID, o)
 	s.Tasks[o.Task] = t
 	return nil
+}
+
+// Works are the works of the newest done tasks, at most protocol.MaxTaskWorks, by the name of the task.
+func (s State) Works() map[string]*protocol.TaskWork {
+	var names []string
+	for name, t := range s.Tasks {
+		if t.Done && t.Work.Checkpoint > 0 { // an earlier version did not keep it
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.Tasks[b].Work.Checkpoint, s.Tasks[a].Work.Checkpoint), strings.Compare(a, b))
+	})
+	works := map[string]*protocol.TaskWork{}
+	for _, name := range names[:min(len(names), protocol.MaxTaskWorks)] {
+		works[name] = new(s.Tasks[name].Work)
+	}
+	return works
 }

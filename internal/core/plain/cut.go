@@ -62,3 +62,9 @@ func CutRunes(text string, limit int) string {
 
 // CutList returns at most limit entries of a list.
 func CutList[E any](list []E, limit int) []E { return list[:min(len(list), max(limit, 0))] }
+
+// Line returns a text as one line of visible characters, at most limit of them. A space stands for what is not visible.
+func Line(text string, limit int) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !Visible(r) })
+	return CutRunes(strings.Join(words, " "), limit)
+}

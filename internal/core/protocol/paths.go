@@ -104,6 +104,9 @@ const (
 	EnvTask         = "TIDEWAITER_TASK"
 	EnvPrompt       = "TIDEWAITER_PROMPT"
 	EnvInstructions = "TIDEWAITER_INSTRUCTIONS"
+	// EnvTaskContext says what is known about the task apart from its instructions. Only agents of the runtime command have it, and only if
+	// there is something to say.
+	EnvTaskContext = "TIDEWAITER_TASK_CONTEXT"
 	// EnvModels is the URL below which models answer, each dialect below its prefix, for example /anthropic. No key is needed.
 	EnvModels = "TIDEWAITER_MODELS_URL"
 	// EnvDialect is the dialect that the agent's backend speaks, and EnvWindow the context window of its model in tokens, if they are known.

@@ -148,6 +148,24 @@ type TaskStatus struct {
 	Name     string `json:"name" redact:"key"`
 	State    string `json:"state"`
 	ExitCode *int   `json:"exitCode,omitempty"`
+	// Work of the task; nil if the task is not one of the newest MaxTaskWorks that are done.
+	Work *TaskWork `json:"work,omitempty"`
+}
+
+// MaxTaskWorks is how many done tasks have their work in a report, the newest ones. MaxTaskSummary bounds a summary, in characters.
+const (
+	MaxTaskWorks   = 32
+	MaxTaskSummary = 200
+)
+
+// TaskWork is what is known of the work of a task.
+type TaskWork struct {
+	// Checkpoint is the number of the checkpoint that completed the task; 0 before.
+	Checkpoint int64 `json:"checkpoint,omitempty"`
+	// Promoted is how many checkpoints of the task were promoted.
+	Promoted int64 `json:"promoted,omitempty"`
+	// Summary in the agent's words, as one line; empty if the agent gave none.
+	Summary string `json:"summary,omitempty"`
 }
 
 // Fault keeps a run from continuing. The watchdog tries again until the fault goes away, only a user can fix it, or the Feature's deadline passes.

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
 )
 
 // Task is the task of an agent at its start.
@@ -30,8 +32,10 @@ type Task struct {
 	Tools string
 	// Interrupted: an agent ended in the middle of the task, for a reason that is not its fault.
 	Interrupted bool
-	// Bounds say where the agent may write. Remains says which files went back if the agent was interrupted. Both may be empty.
-	Bounds, Remains string
+	// Facts for the agent in addition to Prompt and Instructions, such as where it may write.
+	Facts instructions.Facts
+	// Remains says which files went back if the agent was interrupted; may be empty.
+	Remains string
 	// Before is the text for an agent before its task, if the task starts again from the beginning because another agent was in trouble with
 	// it; empty otherwise.
 	Before string
@@ -58,7 +62,7 @@ func (t Task) Goes() bool { return t.Interrupted || t.Correction != "" }
 
 // Text is the task for an agent that takes a single text.
 func (t Task) Text() string {
-	task := strings.TrimSpace(strings.TrimSpace(t.Prompt+"\n\n"+t.Instructions) + "\n\n" + t.Bounds)
+	task := t.Facts.Text(strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions))
 	if t.Tools != "" {
 		task += "\n\n" + throughTools
 	}

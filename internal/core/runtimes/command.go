@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // command is any image with a command: it gets everything by its environment, and by lines on its standard input.
@@ -15,7 +16,13 @@ type command struct{}
 
 // Launch implements Adapter.
 func (command) Launch(t Task) Launch {
-	return Launch{Argv: append(slices.Clip(t.Command), t.Args...), Env: append([]string{"HOME=" + t.Home}, t.Env...)}
+	env := append([]string{"HOME=" + t.Home}, t.Env...)
+	about := t.Facts
+	about.Bounds, about.Directives = "", nil // the one it has with its instructions, the others by lines
+	if text := about.Before(); text != "" {
+		env = append(env, protocol.EnvTaskContext+"="+text)
+	}
+	return Launch{Argv: append(slices.Clip(t.Command), t.Args...), Env: env}
 }
 
 // Pause implements Adapter.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
@@ -77,7 +78,7 @@ func TestRecords(t *testing.T) {
 
 // TestTextSaysWhere an agent may write, behind what it is to do.
 func TestTextSaysWhere(t *testing.T) {
-	task := runtimes.Task{Prompt: "Add a page.", Instructions: "The form.", Bounds: "You may write within these bounds."}
+	task := runtimes.Task{Prompt: "Add a page.", Instructions: "The form.", Facts: instructions.Facts{Bounds: "You may write within these bounds."}}
 	if got := task.Text(); got != "Add a page.\n\nThe form.\n\nYou may write within these bounds." {
 		t.Errorf("it is told %q", got)
 	}

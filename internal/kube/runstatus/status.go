@@ -66,6 +66,9 @@ func validateTask(field string, t protocol.TaskStatus) error {
 	if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
 		return errors.New(field + ".exitCode is not an exit code")
 	}
+	if w := t.Work; w != nil && (w.Checkpoint < 0 || w.Promoted < 0) {
+		return errors.New(field + ".work has a negative number")
+	}
 	return oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskDone, protocol.TaskFailed)
 }
 
@@ -114,6 +117,9 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 		if t.ExitCode != nil {
 			code := int32(*t.ExitCode)
 			status.ExitCode = &code
+		}
+		if w := t.Work; w != nil {
+			status.Work = &v1alpha1.TaskWork{CheckpointSequence: w.Checkpoint, PromotedCheckpoints: w.Promoted, Summary: Clean(w.Summary, protocol.MaxTaskSummary)}
 		}
 		run.Tasks = append(run.Tasks, status)
 	}
@@ -188,8 +194,21 @@ func boundStatus(run *v1alpha1.RunStatus) {
 		}
 	}
 	run.Tasks = plain.CutList(run.Tasks, maxTasks)
+	works := 0
 	for i := range run.Tasks {
-		run.Tasks[i].Name = plain.CutRunes(run.Tasks[i].Name, maxName)
+		t := &run.Tasks[i]
+		t.Name = plain.CutRunes(t.Name, maxName)
+		if t.Work == nil {
+			continue
+		}
+		if works++; works > protocol.MaxTaskWorks {
+			t.Work = nil
+			continue
+		}
+		t.Work.Summary = plain.CutRunes(t.Work.Summary, protocol.MaxTaskSummary)
+		for _, n := range []*int64{&t.Work.CheckpointSequence, &t.Work.PromotedCheckpoints} {
+			*n = min(*n, maxNumber)
+		}
 	}
 	if f := run.Fault; f != nil {
 		f.Reason = plain.CutRunes(f.Reason, maxName)

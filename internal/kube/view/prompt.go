@@ -60,10 +60,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 	if name, entry, from := features.PromptKey(&f); from {
 		prompt = fmt.Sprintf("(the text of key %q of ConfigMap %s)", entry, name)
 	}
-	text := runtimes.Task{Prompt: prompt, Bounds: features.Bounds(&f, effective)}
-	if len(tasks) > 0 {
-		text.Instructions = tasks[at].Instructions
-	}
+	text := runtimes.Task{Prompt: prompt, Instructions: tasks[at].Instructions, Facts: features.Facts(&f, effective, tasks[at].Name)}
 	if features.Mode(&f, effective).Mode == policy.ModeDeterministic {
 		text.Tools = "http://127.0.0.1" + protocol.MCPPath
 	}

@@ -2099,6 +2099,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         scalar: string
+    - name: work
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TaskWork
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TaskWork
+  map:
+    fields:
+    - name: checkpointSequence
+      type:
+        scalar: numeric
+    - name: promotedCheckpoints
+      type:
+        scalar: numeric
+    - name: summary
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Template
   map:
     fields:

@@ -16,6 +16,8 @@ type TaskStatusApplyConfiguration struct {
 	State *string `json:"state,omitempty"`
 	// exitCode is the exit code of the agent's last run of the task.
 	ExitCode *int32 `json:"exitCode,omitempty"`
+	// work is what is known of the work of a task that is done. The newest 32 tasks that are done have it.
+	Work *TaskWorkApplyConfiguration `json:"work,omitempty"`
 }
 
 // TaskStatusApplyConfiguration constructs a declarative configuration of the TaskStatus type for use with
@@ -45,5 +47,13 @@ func (b *TaskStatusApplyConfiguration) WithState(value string) *TaskStatusApplyC
 // If called multiple times, the ExitCode field is set to the value of the last call.
 func (b *TaskStatusApplyConfiguration) WithExitCode(value int32) *TaskStatusApplyConfiguration {
 	b.ExitCode = &value
+	return b
+}
+
+// WithWork sets the Work field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Work field is set to the value of the last call.
+func (b *TaskStatusApplyConfiguration) WithWork(value *TaskWorkApplyConfiguration) *TaskStatusApplyConfiguration {
+	b.Work = value
 	return b
 }

@@ -1,0 +1,106 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+)
+
+// reader is a runtime whose agents find the text about their task on standard input.
+type reader struct{ abacus }
+
+func (reader) Launch(t runtimes.Task) runtimes.Launch {
+	text := t.Text()
+	return runtimes.Launch{Argv: t.Command, Env: append([]string{"HOME=" + t.Home}, t.Env...), Input: &text}
+}
+
+// readers is a world with two tasks, whose agents keep what they are told.
+func readers(t *testing.T) *world {
+	w := newWorld(t, `cat > "web/$(basename "$TIDEWAITER_TASK").txt"`, seldom, func(o *protocol.Orders) {
+		o.Agent.Runtime, o.Prompt = "reader", "Shop."
+		o.Tasks = []protocol.Task{{Name: "page/form", Instructions: "The form."}, {Name: "page/save", Instructions: "The store."}}
+	})
+	w.runtimes = []runtimes.Runtime{{Name: "reader", Available: true, Interactive: true, Adapter: reader{}}}
+	return w
+}
+
+// wantReaders holds what the agents of two tasks were told, in the repository of the world.
+func (w *world) wantReaders() {
+	w.t.Helper()
+	told := func(task string) string {
+		_, text, _ := strings.Cut(w.delivered("web/"+task+".txt"), "\n## CURRENT MILESTONE\n")
+		return text
+	}
+	const milestone = "\nMilestone page, 1 of 1. Your task is %s. The tasks of the milestone:\n- form: %s\n- save: %s\n"
+	for task, want := range map[string]string{
+		"form": fmt.Sprintf(milestone, "form", "your task", "to do") + "\n## INSTRUCTIONS\n\nShop.\n\nThe form.",
+		"save": fmt.Sprintf(milestone, "save", "done", "your task") + "\n## COMPLETED WORK\n\n- page/form: done at checkpoint login-1; 1 checkpoint was promoted.\n" +
+			"\n## INSTRUCTIONS\n\nShop.\n\nThe store.",
+	} {
+		if diff := cmp.Diff(want, told(task)); diff != "" {
+			w.t.Errorf("task %s (-want +got):\n%s", task, diff)
+		}
+	}
+	context := w.delivered("web/form.txt")
+	for _, once := range []string{"## PROJECT CONTEXT", "The supervisor delivers valid work to the branch tidewaiter/login.", "- Write only to these areas: web/**."} {
+		if strings.Count(context, once) != 1 {
+			w.t.Errorf("%q is there %d times in %s", once, strings.Count(context, once), context)
+		}
+	}
+}
+
+// TestAnAgentIsToldWhatIsDone at the start of each task, and people read the same of the work that is done.
+func TestAnAgentIsToldWhatIsDone(t *testing.T) {
+	t.Parallel()
+	w := readers(t)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantReaders()
+	var works []protocol.TaskWork
+	for _, task := range w.intake.Status().Tasks {
+		works = append(works, *task.Work)
+	}
+	if diff := cmp.Diff([]protocol.TaskWork{{Checkpoint: 1, Promoted: 1}, {Checkpoint: 2, Promoted: 1}}, works); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestACrashBeforeTheAgentStarts changes nothing of what it is told.
+func TestACrashBeforeTheAgentStarts(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"task begun", "agent launched"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			w := readers(t)
+			run := w.start(1, pullAt(step, 2))
+			if err := run.wait(); !errors.Is(err, errPulled) {
+				t.Fatal(err)
+			}
+			run.watch(nil)
+			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			w.wantReaders()
+		})
+	}
+}
+
+// TestACommandIsToldWhatIsDone by a variable of its own: its instructions stay what they are.
+func TestACommandIsToldWhatIsDone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `printf '%s|%s' "$TIDEWAITER_INSTRUCTIONS" "$TIDEWAITER_TASK_CONTEXT" > "web/$(basename "$TIDEWAITER_TASK").txt"`, seldom, func(o *protocol.Orders) {
+		o.Tasks = []protocol.Task{{Name: "page/form", Instructions: "The form."}, {Name: "page/save", Instructions: "The store."}}
+	})
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	work, context, _ := strings.Cut(w.delivered("web/save.txt"), "|")
+	if !strings.HasPrefix(work, "The store.\n\nYou may write within these bounds.") || !strings.HasPrefix(context, "## PROJECT CONTEXT\n") ||
+		!strings.HasSuffix(context, "\n- page/form: done at checkpoint login-1; 1 checkpoint was promoted.") || strings.Contains(context, "bounds") {
+		t.Errorf("instructions %q, context %q", work, context)
+	}
+}

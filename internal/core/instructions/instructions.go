@@ -1,0 +1,243 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package instructions composes the text that an agent gets at the start of a task. The text is a function of its Facts. It never cuts the
+// instructions themselves. Each section before them has a budget, in which whole lines stand, and says what it leaves out.
+package instructions
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// bytesPerToken is how the budgets of sections count tokens.
+const bytesPerToken = 4
+
+// Facts are what the text is made of.
+type Facts struct {
+	// Feature is its name, from which the names of checkpoints follow.
+	Feature string
+	// Repository is its URL, and Revision what the work is based on. Branch receives the work; empty if nothing is pushed.
+	Repository, Revision, Branch string
+	// Bounds say where the agent may write; empty for anywhere.
+	Bounds string
+	// Knowledge of the project, one entry a line. Nothing fills it in this version.
+	Knowledge []string
+	// Tasks of the Feature in the sequence in which they run, and Current the name of the task that the agent begins.
+	Tasks   []Task
+	Current string
+	// Directives that the agent must address, in the sequence of their priority, as written by directives.Directive.
+	Directives []string
+}
+
+// Task of a Feature.
+type Task struct {
+	// Name is milestone/task, or the Feature's name if the prompt is the only task.
+	Name string
+	// Done for ever. Work is what is known of it; nil if nothing is, or if too many tasks were done since.
+	Done bool
+	Work *protocol.TaskWork
+}
+
+// Of returns the facts for the agent of the current task under orders. Bounds say where it may write, and done which tasks are done and
+// what is known of their work.
+func Of(o protocol.Orders, current, bounds string, done func(task string) (is bool, work *protocol.TaskWork)) Facts {
+	f := Facts{Feature: o.Feature.Name, Repository: o.Repository.URL, Revision: o.Repository.Revision, Bounds: bounds, Current: current}
+	if o.Delivery.Push {
+		f.Branch = o.Delivery.Branch
+	}
+	for _, t := range o.Tasks {
+		is, work := done(t.Name)
+		f.Tasks = append(f.Tasks, Task{Name: t.Name, Done: is, Work: work})
+	}
+	return f
+}
+
+// section before the instructions.
+type section struct {
+	title string
+	// tokens is its budget, with its title.
+	tokens int
+	// one and many are what it counts when it leaves lines out.
+	one, many string
+	lines     func(Facts) []string
+	// alone says that there is reason for sections when only this one says something.
+	alone bool
+}
+
+// sections in their order.
+func sections() []section {
+	return []section{
+		{"PROJECT CONTEXT", 1000, "line", "lines", Facts.context, false},
+		{"PROJECT KNOWLEDGE", 2000, "entry", "entries", func(f Facts) []string { return f.Knowledge }, true},
+		{"CURRENT MILESTONE", 500, "task", "tasks", Facts.milestone, true},
+		{"ACTIVE DIRECTIVES", 1500, "directive", "directives", func(f Facts) []string { return f.Directives }, true},
+		{"COMPLETED WORK", 1500, "task", "tasks", Facts.completed, true},
+	}
+}
+
+// Text for an agent whose work is the given instructions. If no section but the first has anything to say, there are no sections: the bounds
+// follow the instructions.
+func (f Facts) Text(work string) string {
+	before := f.Before()
+	if before == "" {
+		return strings.TrimSpace(work + "\n\n" + f.Bounds)
+	}
+	return before + "\n\n" + heading("INSTRUCTIONS") + work
+}
+
+// Before is everything before the instructions; empty if there are no sections.
+func (f Facts) Before() string {
+	var texts []string
+	reason := false
+	for _, s := range sections() {
+		if text := s.text(f); text != "" {
+			texts, reason = append(texts, text), reason || s.alone
+		}
+	}
+	if !reason {
+		return ""
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+func heading(title string) string { return "## " + title + "\n\n" }
+
+// text of a section; empty if it has nothing to say.
+func (s section) text(f Facts) string {
+	lines := s.lines(f)
+	if len(lines) == 0 {
+		return ""
+	}
+	head := heading(s.title)
+	return head + s.within(lines, s.tokens*bytesPerToken-len(head))
+}
+
+// within gives as many of the first lines as have room in so many bytes, and says how many are left out.
+func (s section) within(lines []string, room int) string {
+	shown, size := 0, 0
+	for i, line := range lines {
+		size += len(line) + len("\n")
+		if size-len("\n") > room {
+			break
+		}
+		if left := len(lines) - i - 1; left == 0 || size+len(s.left(left)) <= room {
+			shown = i + 1
+		}
+	}
+	kept := slices.Clip(lines[:shown])
+	if left := len(lines) - shown; left > 0 {
+		kept = append(kept, s.left(left))
+	}
+	return strings.Join(kept, "\n")
+}
+
+// left says how many are left out.
+func (s section) left(n int) string {
+	unit := s.many
+	if n == 1 {
+		unit = s.one
+	}
+	return fmt.Sprintf("... %d more %s", n, unit)
+}
+
+// context says what the agent works on.
+func (f Facts) context() (lines []string) {
+	if f.Repository != "" {
+		lines = append(lines, fmt.Sprintf("- Repository: %s, revision %s.", judge.Escape(f.Repository), judge.Escape(f.Revision)))
+	}
+	if f.Branch != "" {
+		lines = append(lines, fmt.Sprintf("- The supervisor delivers valid work to the branch %s.", judge.Escape(f.Branch)))
+	}
+	if f.Bounds == "" {
+		return lines
+	}
+	if len(lines) > 0 {
+		lines = append(lines, "")
+	}
+	return append(lines, strings.Split(f.Bounds, "\n")...)
+}
+
+// milestone of the current task. A Feature with one task has none.
+func (f Facts) milestone() (lines []string) {
+	current, task, in := strings.Cut(f.Current, "/")
+	if len(f.Tasks) < 2 || !in {
+		return nil
+	}
+	position, count, last := 0, 0, ""
+	for _, t := range f.Tasks {
+		name, of, in := strings.Cut(t.Name, "/")
+		if !in {
+			continue
+		}
+		if name != last {
+			count, last = count+1, name
+		}
+		if name != current {
+			continue
+		}
+		position = count
+		state := "to do"
+		switch {
+		case of == task:
+			state = "your task"
+		case t.Done:
+			state = "done"
+		}
+		lines = append(lines, fmt.Sprintf("- %s: %s", judge.Escape(of), state))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return append([]string{fmt.Sprintf("Milestone %s, %d of %d. Your task is %s. The tasks of the milestone:", judge.Escape(current), position, count, judge.Escape(task))}, lines...)
+}
+
+// completed tasks, the newest first. Those of which it is not known when they were done come last, in the reverse sequence of the list.
+func (f Facts) completed() (lines []string) {
+	var done []Task
+	for _, t := range slices.Backward(f.Tasks) {
+		if t.Done && t.Name != f.Current {
+			done = append(done, t)
+		}
+	}
+	slices.SortStableFunc(done, func(a, b Task) int { return cmp.Compare(b.checkpoint(), a.checkpoint()) })
+	for _, t := range done {
+		lines = append(lines, f.done(t))
+	}
+	return lines
+}
+
+// checkpoint that completed the task; 0 if it is not known.
+func (t Task) checkpoint() int64 {
+	if t.Work == nil {
+		return 0
+	}
+	return t.Work.Checkpoint
+}
+
+// done is a completed task as one line.
+func (f Facts) done(t Task) string {
+	line := "- " + judge.Escape(t.Name)
+	if t.Work == nil {
+		return line
+	}
+	promoted := "nothing was promoted"
+	switch n := t.Work.Promoted; {
+	case n == 1:
+		promoted = "1 checkpoint was promoted"
+	case n > 1:
+		promoted = fmt.Sprintf("%d checkpoints were promoted", n)
+	}
+	line += fmt.Sprintf(": done at checkpoint %s; %s.", naming.Checkpoint(f.Feature, t.Work.Checkpoint), promoted)
+	if t.Work.Summary != "" {
+		line += fmt.Sprintf(" Its agent said: %q", plain.Line(t.Work.Summary, protocol.MaxTaskSummary))
+	}
+	return line
+}

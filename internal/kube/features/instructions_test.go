@@ -1,0 +1,65 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package features
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
+)
+
+// TestFactsAreTheWatchdogs: what a user reads of a Feature and its status is what the watchdog makes of orders and journal, once it has reported.
+func TestFactsAreTheWatchdogs(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "login"}, Spec: v1alpha1.FeatureSpec{
+			Prompt: "Add a login page.", Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"}, Plan: &v1alpha1.Plan{AllowedAreas: []string{"web/**"}},
+		}}
+		f.Status.Attempt = 1
+		j := journal.State{Tasks: map[string]journal.Task{}}
+		report := protocol.StatusReport{State: protocol.StateActive}
+		for m := range rapid.IntRange(1, 4).Draw(r, "milestones") {
+			milestone := v1alpha1.Milestone{Name: fmt.Sprintf("m%d", m)}
+			for i := range rapid.IntRange(1, 20).Draw(r, "tasks") {
+				milestone.Tasks = append(milestone.Tasks, v1alpha1.Task{Name: fmt.Sprintf("t%d", i)})
+			}
+			f.Spec.Plan.Milestones = append(f.Spec.Plan.Milestones, milestone)
+		}
+		o := Orders(f, policy.Effective{}, f.Spec.Prompt, nil)
+		for i, task := range o.Tasks {
+			have := journal.Task{Done: rapid.Bool().Draw(r, "done")}
+			state := protocol.TaskPending
+			if have.Done {
+				state = protocol.TaskDone
+				have.Work = protocol.TaskWork{
+					Checkpoint: int64((i*7)%len(o.Tasks) + 1), Promoted: rapid.Int64Range(0, 3).Draw(r, "promoted"), Summary: plain.Line(rapid.String().Draw(r, "summary"), protocol.MaxTaskSummary),
+				}
+			}
+			j.Tasks[task.Name] = have
+			report.Tasks = append(report.Tasks, protocol.TaskStatus{Name: task.Name, State: state})
+		}
+		works := j.Works()
+		for i := range report.Tasks {
+			report.Tasks[i].Work = works[report.Tasks[i].Name]
+		}
+		run := runstatus.Bound(runstatus.Fold(v1alpha1.RunStatus{}, f.Name, 1, []protocol.Report{{Epoch: 1, Sequence: 1, Status: &report}}))
+		f.Status.Run = &run
+		task := o.Tasks[rapid.IntRange(0, len(o.Tasks)-1).Draw(r, "task")].Name
+		bounds := Bounds(f, policy.Effective{})
+		want := instructions.Of(o, task, bounds, func(name string) (bool, *protocol.TaskWork) { return j.Tasks[name].Done, works[name] })
+		if diff := cmp.Diff(want.Text("Work."), Facts(f, policy.Effective{}, task).Text("Work.")); diff != "" {
+			r.Errorf("(-watchdog +features/prompt):\n%s", diff)
+		}
+	})
+}
