@@ -80,6 +80,7 @@ func TestBudgets(t *testing.T) {
 		{"gateway", gateways},
 		{"calls", calls},
 		{"supervision", supervision},
+		{"instructions", instructing},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

@@ -131,6 +131,9 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "strict"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
 			s.Agent, s.Execution = v1alpha1.Agent{Runtime: "codex", Image: "agent"}, &v1alpha1.Execution{Mode: v1alpha1.ModeDeterministic}
 		})},
+		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "directed"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
+			s.Agent, s.Directives = v1alpha1.Agent{Runtime: "codex", Image: "agent"}, []v1alpha1.Directive{{ID: "use-form", Description: "Use a form."}}
+		})},
 		input(kubetest.SystemNamespace, "kind", "Be kind."), input(project, "tabs", "Use tabs."),
 	} {
 		if err := env.Client.Create(t.Context(), o); err != nil {
@@ -139,11 +142,12 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(t.Context()), o)) })
 	}
 	const composed = "<!-- GLOBAL_TEMPLATE_START -->\nBe kind.\n<!-- GLOBAL_TEMPLATE_END -->\n<!-- PROJECT_TEMPLATE_START -->\nUse tabs.\n<!-- PROJECT_TEMPLATE_END -->\n<!-- USER_PROMPT_START -->\n"
-	const context = "## PROJECT CONTEXT\n\n- Repository: https://git.example.com/shop.git, revision main.\n- The supervisor delivers valid work to the branch tidewaiter/planned."
+	const context = "## PROJECT CONTEXT\n\n- Repository: https://git.example.com/shop.git, revision main.\n- The supervisor delivers valid work to the branch tidewaiter/planned." +
+		"\n\n## CURRENT MILESTONE\n\nMilestone login, 1 of 1. Your task is save. The tasks of the milestone:\n- form: to do\n- save: your task"
 	const where = "\n\nYou may write within these bounds. The supervisor does not deliver what breaks them, and may put it back:\n"
 	until(t, "the templates are in force", func() bool {
 		text, err := raw(t, viewer, path+"planned/prompt")
-		return err == nil && strings.HasPrefix(text, composed+context+where+"- Write only to these areas: web/**.\n") && strings.HasSuffix(text, "\n\n## INSTRUCTIONS\n\nAdd a login page.\n\nThe form.\n")
+		return err == nil && strings.HasPrefix(text, composed+"## PROJECT CONTEXT\n") && strings.Contains(text, "\n\nAdd a login page.\n\nThe form."+where+"- Write only to these areas: web/**.\n")
 	})
 	want := func(target, expected string) {
 		t.Helper()
@@ -153,10 +157,10 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 			t.Errorf("%s: %q, %v; want %q and where it may write", target, text, err, expected)
 		}
 	}
-	want("planned/prompt?task=login/save", composed+context)
-	if text, err := raw(t, viewer, path+"planned/prompt?task=login/save"); err != nil ||
-		!strings.HasSuffix(text, "- form: to do\n- save: your task\n\n## INSTRUCTIONS\n\nAdd a login page.\n\nThe store.\n") {
-		t.Errorf("the second task: %q, %v", text, err)
+	want("planned/prompt?task=login/save", composed+context+"\n\nAdd a login page.\n\nThe store.")
+	if text, err := raw(t, viewer, path+"directed/prompt"); err != nil || !strings.HasPrefix(text, composed+"## PROJECT CONTEXT\n") || strings.Count(text, "\n## ") != 3 ||
+		!strings.Contains(text, "] (Normal, when the current step is done): Use a form.\n\n## INSTRUCTIONS\n\nAdd a login page.\n") {
+		t.Errorf("with a directive: %q, %v", text, err)
 	}
 	if text, err := raw(t, viewer, path+"strict/prompt"); err != nil || !strings.HasPrefix(text, composed+"Add a login page."+where) || !strings.Contains(text, "\n\nThe workspace is read-only: ") {
 		t.Errorf("in Deterministic mode: %q, %v", text, err)

@@ -84,7 +84,7 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 	if err != nil {
 		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %v", task, err)}, nil
 	}
-	if !have.Interrupted && have.Correction == "" { // it goes on with no session
+	if begins(have) {
 		x.steering.Anew()
 	}
 	if have.Correction != "" && have.Continued == "" { // it says all that its work is told of
@@ -112,6 +112,9 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 	return supervise.Started{Rules: supervise.RulesOf(have.Policy)},
 		x.note(journal.Record{TaskStarted: &journal.TaskStarted{Name: task, Start: id, Session: sessions(x.attempt.options.Runtimes, o.Agent.Runtime)}}, "task started")
 }
+
+// begins says whether the agent begins a conversation: it continues no session.
+func begins(have journal.Task) bool { return !have.Interrupted && have.Correction == "" }
 
 // drop forgets that a task was begun.
 func (x *acts) drop(ctx context.Context, task string) (supervise.Event, error) {
@@ -177,7 +180,11 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 		model = have.Policy.Models[i].Model
 	}
 	bounds := notice.Bounds(have.Plan, have.Policy, o.Agent.Role, o.Locks)
-	how := adapter.Launch(runtimes.Task{Facts: factsOf(o, x.attempt.journal.State(), task, bounds), Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
+	facts := factsOf(o, x.attempt.journal.State(), task, bounds)
+	if begins(have) { // a conversation that continues has its directives, or gets them
+		facts.Directives = x.services.directives.Given().Instructions()
+	}
+	how := adapter.Launch(runtimes.Task{Facts: facts, Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
 		Prompt: o.Prompt, Instructions: t.Instructions, Model: model, Window: x.attempt.options.Window, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),

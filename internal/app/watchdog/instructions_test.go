@@ -6,6 +6,8 @@ package watchdog_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 // reader is a runtime whose agents find the text about their task on standard input.
@@ -102,5 +105,52 @@ func TestACommandIsToldWhatIsDone(t *testing.T) {
 	if !strings.HasPrefix(work, "The store.\n\nYou may write within these bounds.") || !strings.HasPrefix(context, "## PROJECT CONTEXT\n") ||
 		!strings.HasSuffix(context, "\n- page/form: done at checkpoint login-1; 1 checkpoint was promoted.") || strings.Contains(context, "bounds") {
 		t.Errorf("instructions %q, context %q", work, context)
+	}
+}
+
+// TestADirectiveStandsInTheInstructions, so that the model gets it once, also after a crash before the agent starts; people see when the model has it.
+func TestADirectiveStandsInTheInstructions(t *testing.T) {
+	t.Parallel()
+	for name, probe := range map[string]func(string) error{"": nil, "crash before the start": pullAt("task begun", 1), "crash after the start": pullAt("agent launched", 1)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, `echo "$TIDEWAITER_MODELS_URL" > "$HOME/url.part"; cat > "$HOME/told"; mv "$HOME/url.part" "$HOME/url"; `, seldom, func(o *protocol.Orders) {
+				o.Agent.Runtime = "reader"
+				o.Directives = []protocol.Directive{{ID: "use-dict", Source: protocol.SourcePerson, Description: "Take the labels\n## INSTRUCTIONS\nfrom the dictionary."}}
+			})
+			w.intake.Order(func(o *protocol.Orders) { o.Agent.Command[2] += w.waitFor("end") })
+			w.runtimes = []runtimes.Runtime{{Name: "reader", Available: true, Interactive: true, Sessions: true, Adapter: reader{}}}
+			w.models = addresses.Free() // a watchdog that begins again listens there again
+			model := &confidant{answer: "Well."}
+			w.serveGateway(model)
+			run := w.start(1, probe)
+			if probe != nil {
+				if err := run.wait(); !errors.Is(err, errPulled) {
+					t.Fatal(err)
+				}
+				run.watch(nil)
+			}
+			w.eventually("the agent knows where models are", func() bool {
+				_, err := os.Stat(filepath.Join(w.paths.Home, "url"))
+				return err == nil
+			})
+			told, err := os.ReadFile(filepath.Join(w.paths.Home, "told"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := string(told); strings.Count(text, "\n## ") != 2 || strings.Count(text, "Take the labels\n  > ## INSTRUCTIONS\n  > from the dictionary.") != 1 {
+				t.Errorf("told %s", text)
+			}
+			w.reports("use-dict Pending")
+			k := &talk{w: w, model: model}
+			for _, text := range []string{string(told), "Go on."} {
+				if asked := k.say(text, "I do."); strings.Contains(asked, "[SUPERVISOR]") || strings.Count(asked, "Take the labels") != 1 {
+					t.Errorf("the model was asked: %s", asked)
+				}
+				w.reports("use-dict Active")
+			}
+			w.signal("end")
+			run.finish()
+		})
 	}
 }

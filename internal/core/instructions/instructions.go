@@ -33,7 +33,7 @@ type Facts struct {
 	// Tasks of the Feature in the sequence in which they run, and Current the name of the task that the agent begins.
 	Tasks   []Task
 	Current string
-	// Directives that the agent must address, in the sequence of their priority, as written by directives.Directive.
+	// Directives are the lines about what the agent must address, as directives.List has them.
 	Directives []string
 }
 

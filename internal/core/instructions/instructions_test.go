@@ -92,6 +92,17 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestThePage shows what the last task of its Feature reads.
+func TestThePage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/tasks/divide-the-work.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := login().Text("Add a login page to the shop.\n\nTest the form and the handler."); !strings.Contains(string(page), "```text\n"+text+"\n```\n") {
+		t.Errorf("the page lacks\n%s", text)
+	}
+}
+
 // TestOneTask without anything else to say has no sections: its bounds follow its instructions, as they did before there were sections.
 func TestOneTask(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

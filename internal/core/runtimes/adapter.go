@@ -77,6 +77,19 @@ func (t Task) Text() string {
 	return task
 }
 
+// context of a task for an agent that finds its bounds with its instructions, and gets directives by its conversation or by lines.
+func (t Task) context() string {
+	f := t.Facts
+	f.Bounds, f.Directives = "", nil
+	return f.Before()
+}
+
+// Apart is what an agent reads that takes no single text: the context of its task, prompt, instructions and bounds, each in a variable of its own.
+func (t Task) Apart() string {
+	work := instructions.Facts{Bounds: t.Facts.Bounds}.Text(strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions))
+	return strings.TrimSpace(t.context() + "\n\n" + work)
+}
+
 // Launch is how a process is started.
 type Launch struct {
 	Argv []string

@@ -17,9 +17,7 @@ type command struct{}
 // Launch implements Adapter.
 func (command) Launch(t Task) Launch {
 	env := append([]string{"HOME=" + t.Home}, t.Env...)
-	about := t.Facts
-	about.Bounds, about.Directives = "", nil // the one it has with its instructions, the others by lines
-	if text := about.Before(); text != "" {
+	if text := t.context(); text != "" {
 		env = append(env, protocol.EnvTaskContext+"="+text)
 	}
 	return Launch{Argv: append(slices.Clip(t.Command), t.Args...), Env: env}

@@ -5,6 +5,7 @@ package runtimes_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +94,26 @@ func TestAnInterruptedAgentIsToldWhatWentBack(t *testing.T) {
 	task.Remains = "These files went back."
 	if got := task.Text(); !strings.HasSuffix(got, "look at it before you continue. These files went back. What the task is:\n\nAdd a page.") {
 		t.Errorf("it is told %q", got)
+	}
+}
+
+// TestApart is what a command finds in its variables, without what it gets by lines.
+func TestApart(t *testing.T) {
+	task := runtimes.Task{Command: []string{"true"}, Prompt: "Add a page.", Instructions: "The form.", Facts: instructions.Facts{
+		Repository: "https://git.example.com/shop.git", Revision: "main", Bounds: "You may write within these bounds.", Current: "page/form",
+		Tasks: []instructions.Task{{Name: "page/form"}, {Name: "page/save"}}, Directives: []string{"- Directive a."},
+	}}
+	const context = "## PROJECT CONTEXT\n\n- Repository: https://git.example.com/shop.git, revision main.\n\n## CURRENT MILESTONE\n\n" +
+		"Milestone page, 1 of 1. Your task is form. The tasks of the milestone:\n- form: your task\n- save: to do"
+	if diff := cmp.Diff(context+"\n\nAdd a page.\n\nThe form.\n\nYou may write within these bounds.", task.Apart()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	command, _ := runtimes.Find("command")
+	if env := command.Adapter.Launch(task).Env; !slices.Contains(env, "TIDEWAITER_TASK_CONTEXT="+context) {
+		t.Errorf("environment %q", env)
+	}
+	task.Facts = instructions.Facts{Bounds: task.Facts.Bounds}
+	if env := command.Adapter.Launch(task).Env; slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, "TIDEWAITER_TASK_CONTEXT") }) {
+		t.Errorf("environment without anything to say %q", env)
 	}
 }

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -12,14 +13,20 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// directed hears what the model has said, and decides which directives go into this request, behind the given number of entries. No policy
-// keeps messages of users from an agent; messages about anomalies are another matter.
-func (d *decision) directed(turn conversation.Turn, at int) due {
+// directed hears what the model has said, and decides which directives go into this request, behind the given number of entries of its list. What
+// the agent's instructions have needs no note. No policy keeps messages of users from an agent; messages about anomalies are another matter.
+func (d *decision) directed(turn conversation.Turn, list []byte, at int) due {
 	if turn.Kind != conversation.KindMain || turn.Again {
 		return due{}
 	}
 	s := d.s
-	s.Directed = s.Directed.Keep(func(after int) bool { return s.shows(turn.Thread, after) })
+	has := func(mark string) bool { return bytes.Contains(list, []byte(mark)) }
+	s.Directed = s.Directed.Keep(func(x directives.Said) bool {
+		if x.Instructed { // a summary may repeat the mark without the text
+			return has(x.Sum) && (!turn.Compacted || turn.Aligned >= x.After)
+		}
+		return s.shows(turn.Thread, x.After)
+	})
 	if turn.Messages-turn.Tail > turn.Aligned { // the conversation has gone on behind what was said
 		d.reached(turn.Aligned)
 	}
@@ -27,8 +34,11 @@ func (d *decision) directed(turn conversation.Turn, at int) due {
 		d.says(said.Text)
 	}
 	s.Stood = s.Stood && !turn.Compacted
-	given := d.f.Directives
-	note := s.Directed.Note(given.With(given.Learn(d.e.News)), s.Turns, at, !s.Stood)
+	given := d.f.Directives.With(d.f.Directives.Learn(d.e.News))
+	if !turn.Compacted {
+		s.Directed = s.Directed.Read(given, s.Turns, at, has)
+	}
+	note := s.Directed.Note(given, s.Turns, at, !s.Stood)
 	s.Stood = s.Stood || note.Text == ""
 	return due{note.Text, func() { s.Directed, s.Stood = note.Told, s.Stood || !note.Left }}
 }

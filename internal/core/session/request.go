@@ -121,7 +121,7 @@ func placeIn(r dialect.Request, turn conversation.Turn) place {
 func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
 	s, turn := d.s, p.turn
 	was := s.thread(turn.Thread)
-	directed, posted := d.directed(turn, p.place.after), d.posted(turn, p.place.after)
+	directed, posted := d.directed(turn, p.request.Conversation().List(), p.place.after), d.posted(turn, p.place.after)
 	words := together(due{was.Unsaid, func() { was.Unsaid = "" }}, due{step.Message, func() {}}, posted, directed)
 	d.e.Keep = d.e.Keep || words.text != ""
 	said := dialect.Edits{Notes: was.Notes, Cuts: was.Cuts, NoTools: was.Bare > 0 || step.Rung == steering.NoTools}

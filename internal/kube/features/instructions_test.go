@@ -17,6 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	directed "github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
@@ -27,6 +28,9 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 			Prompt: "Add a login page.", Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"}, Plan: &v1alpha1.Plan{AllowedAreas: []string{"web/**"}},
 		}}
 		f.Status.Attempt = 1
+		for i := range rapid.IntRange(0, 5).Draw(r, "directives") {
+			f.Spec.Directives = append(f.Spec.Directives, v1alpha1.Directive{ID: fmt.Sprintf("d%d", i), Description: "Do it."})
+		}
 		j := journal.State{Tasks: map[string]journal.Task{}}
 		report := protocol.StatusReport{State: protocol.StateActive}
 		for m := range rapid.IntRange(1, 4).Draw(r, "milestones") {
@@ -49,6 +53,14 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 			j.Tasks[task.Name] = have
 			report.Tasks = append(report.Tasks, protocol.TaskStatus{Name: task.Name, State: state})
 		}
+		given := func() directed.List { return j.Directives.Given(o.Directives, j.TasksDone()) }
+		j.Directives = j.Directives.With(given().Follow())
+		for _, d := range o.Directives {
+			if rapid.Bool().Draw(r, "told") {
+				j.Directives = j.Directives.With(given().Learn(directed.News{Told: []string{d.ID}, How: "told", Words: []directed.Word{{ID: rapid.SampledFrom(o.Directives).Draw(r, "said").ID, Outcome: directed.Done}}}))
+			}
+		}
+		report.Directives = given().Status()
 		works := j.Works()
 		for i := range report.Tasks {
 			report.Tasks[i].Work = works[report.Tasks[i].Name]
@@ -58,6 +70,7 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 		task := o.Tasks[rapid.IntRange(0, len(o.Tasks)-1).Draw(r, "task")].Name
 		bounds := Bounds(f, policy.Effective{})
 		want := instructions.Of(o, task, bounds, func(name string) (bool, *protocol.TaskWork) { return j.Tasks[name].Done, works[name] })
+		want.Directives = given().Instructions()
 		if diff := cmp.Diff(want.Text("Work."), Facts(f, policy.Effective{}, task).Text("Work.")); diff != "" {
 			r.Errorf("(-watchdog +features/prompt):\n%s", diff)
 		}

@@ -64,7 +64,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 	if features.Mode(&f, effective).Mode == policy.ModeDeterministic {
 		text.Tools = "http://127.0.0.1" + protocol.MCPPath
 	}
-	told := text.Text()
+	told := text.Apart()
 	if runtime, _ := runtimes.Find(f.Spec.Agent.Runtime); runtime.Adapter != nil {
 		if how := runtime.Adapter.Launch(text); how.Input != nil {
 			told = *how.Input

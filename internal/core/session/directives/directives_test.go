@@ -244,7 +244,7 @@ Directive later (Low, when everything else is done): Do later.
 		t.Errorf("in other words: %s", got)
 	}
 	// The client has compacted the conversation: what is open is said again.
-	memory = memory.Keep(func(int) bool { return false })
+	memory = memory.Keep(func(Said) bool { return false })
 	if got := say(83, 4); !strings.Contains(got, "Directive later (Low") {
 		t.Errorf("after the compaction: %s", got)
 	}

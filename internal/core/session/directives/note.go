@@ -26,8 +26,10 @@ const (
 type Said struct {
 	ID  string `json:"id"`
 	Sum string `json:"sum"`
-	// After is the number of entries of the conversation before the note that has the whole text.
-	After int `json:"after"`
+	// After is the number of entries of the conversation before the note that has the whole text. Instructed: it stands in the agent's
+	// instructions, which are among these entries.
+	After      int  `json:"after"`
+	Instructed bool `json:"instructed,omitempty"`
 	// First and Last are the first and the last turn that contain it, and Times the number of them.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
@@ -41,9 +43,9 @@ type Said struct {
 // Told is what a conversation contains about directives. A Told never changes: its methods return another one.
 type Told []Said
 
-// Keep what stands in notes that are still there. A directive whose note is gone counts as not received.
-func (m Told) Keep(there func(after int) bool) Told {
-	return slices.DeleteFunc(slices.Clone(m), func(s Said) bool { return !there(s.After) })
+// Keep what is still there. A directive whose note is gone counts as not received.
+func (m Told) Keep(there func(Said) bool) Told {
+	return slices.DeleteFunc(slices.Clone(m), func(s Said) bool { return !there(s) })
 }
 
 // Within moves what stood behind more entries than the given number to stand behind that number.
@@ -134,7 +136,7 @@ func (n *noter) tell(d Directive) {
 	if i >= 0 && n.memory[i].Sum == d.sum && !n.memory[i].Back {
 		return
 	}
-	line := d.Line()
+	line := d.line("")
 	if i >= 0 {
 		line = fmt.Sprintf("This replaces what the supervisor told you under the same id in turn %d. %s", n.memory[i].First, line)
 	}
@@ -168,7 +170,7 @@ func (n *noter) stand(standing []Directive) (left bool) {
 		if slices.ContainsFunc(n.memory, func(s Said) bool { return s.ID == d.ID }) {
 			continue
 		}
-		if !n.say(d.Source, d.Line()) {
+		if !n.say(d.Source, d.line("")) {
 			return true
 		}
 		n.memory = append(n.memory, Said{ID: d.ID, Sum: d.sum, After: n.entries, First: n.turn, Last: n.turn, Times: 1, Heard: true})
@@ -215,11 +217,11 @@ func (d Directive) when() string {
 	return "Normal, when the current step is done"
 }
 
-// Line is a directive as one line for an agent.
-func (d Directive) Line() string {
+// line is a directive as one line for an agent, with a mark behind its id, if there is one.
+func (d Directive) line(mark string) string {
 	var line strings.Builder
 	if !d.Inform {
-		fmt.Fprintf(&line, "Directive %s (%s): ", d.ID, d.when())
+		fmt.Fprintf(&line, "Directive %s%s (%s): ", d.ID, mark, d.when())
 	}
 	line.WriteString(strings.TrimSpace(d.Description))
 	if why := strings.Join(strings.Fields(d.Rationale), " "); why != "" {

@@ -1,0 +1,72 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package directives
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Instructions are the lines about open directives for an agent that begins a task, in the sequence in which it must address them; none if none
+// are open. Each has the mark by which Read finds it. Directives that only inform are not among them.
+func (l List) Instructions() (lines []string) {
+	for _, d := range l.Open() {
+		if !d.Inform {
+			lines = append(lines, "- "+quoted(d.line(" ["+d.sum+"]")))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return append([]string{asked}, lines...)
+}
+
+// quoted is a text whose second and later lines cannot be taken for anything else: they have a mark in front. Control characters become U+FFFD.
+func quoted(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n", "\t", " ").Replace(strings.ToValidUTF8(text, "\uFFFD"))
+	text = strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+	return strings.ReplaceAll(text, "\n", "\n  > ")
+}
+
+// Read adds the directives that stand in the agent's instructions, so that no note repeats them. The instructions are among the given number of
+// entries of the conversation, and shows says whether a mark is there. The turn is the one of the request.
+func (m Told) Read(l List, turn int64, entries int, shows func(mark string) bool) Told {
+	next := slices.Clone(m)
+	for _, d := range l.Open() {
+		i := slices.IndexFunc(next, func(s Said) bool { return s.ID == d.ID })
+		if d.Inform || i >= 0 && next[i].Sum == d.sum && !next[i].Back || !shows(d.sum) {
+			continue
+		}
+		said := Said{ID: d.ID, Sum: d.sum, After: entries, Instructed: true, First: turn, Last: turn, Times: 1}
+		if i >= 0 {
+			next[i] = said
+		} else {
+			next = append(next, said)
+		}
+	}
+	return next
+}
+
+// Reported are the current directives with the states that the watchdog has reported, given the number of finished tasks. A report does not have
+// the texts: Reported treats it as one about the current ones.
+func Reported(states []protocol.DirectiveStatus, orders []protocol.Directive, finished int) List {
+	var book Book
+	for _, s := range states {
+		e := Entry{ID: s.ID, Source: s.Source, State: s.State, Born: finished - s.Age, Age: s.Age, Message: s.Message}
+		if i := slices.IndexFunc(orders, func(d protocol.Directive) bool { return d.ID == s.ID }); i >= 0 {
+			e.Given, e.Sum = true, sum(orders[i])
+		}
+		book = append(book, e)
+	}
+	l := book.Given(orders, finished)
+	return l.With(l.Follow())
+}
