@@ -60,6 +60,14 @@ func Of(o protocol.Orders, current, bounds string, done func(task string) (is bo
 	return f
 }
 
+// lines of a section: their number, and each by its place from 0. Most of a long list has no room, and is never written.
+type lines struct {
+	count int
+	at    func(i int) string
+}
+
+func listed(list []string) lines { return lines{len(list), func(i int) string { return list[i] }} }
+
 // section before the instructions.
 type section struct {
 	title string
@@ -67,7 +75,7 @@ type section struct {
 	tokens int
 	// one and many are what it counts when it leaves lines out.
 	one, many string
-	lines     func(Facts) []string
+	lines     func(Facts) lines
 	// alone says that there is reason for sections when only this one says something.
 	alone bool
 }
@@ -76,9 +84,9 @@ type section struct {
 func sections() []section {
 	return []section{
 		{"PROJECT CONTEXT", 1000, "line", "lines", Facts.context, false},
-		{"PROJECT KNOWLEDGE", 2000, "entry", "entries", func(f Facts) []string { return f.Knowledge }, true},
+		{"PROJECT KNOWLEDGE", 2000, "entry", "entries", func(f Facts) lines { return listed(f.Knowledge) }, true},
 		{"CURRENT MILESTONE", 500, "task", "tasks", Facts.milestone, true},
-		{"ACTIVE DIRECTIVES", 1500, "directive", "directives", func(f Facts) []string { return f.Directives }, true},
+		{"ACTIVE DIRECTIVES", 1500, "directive", "directives", func(f Facts) lines { return listed(f.Directives) }, true},
 		{"COMPLETED WORK", 1500, "task", "tasks", Facts.completed, true},
 	}
 }
@@ -112,28 +120,31 @@ func heading(title string) string { return "## " + title + "\n\n" }
 
 // text of a section; empty if it has nothing to say.
 func (s section) text(f Facts) string {
-	lines := s.lines(f)
-	if len(lines) == 0 {
+	all := s.lines(f)
+	if all.count == 0 {
 		return ""
 	}
 	head := heading(s.title)
-	return head + s.within(lines, s.tokens*bytesPerToken-len(head))
+	return head + s.within(all, s.tokens*bytesPerToken-len(head))
 }
 
-// within gives as many of the first lines as have room in so many bytes, and says how many are left out.
-func (s section) within(lines []string, room int) string {
+// within gives as many of the first lines as have room in the given number of bytes, and says how many are left out.
+func (s section) within(all lines, room int) string {
+	var kept []string
 	shown, size := 0, 0
-	for i, line := range lines {
+	for i := range all.count {
+		line := all.at(i)
 		size += len(line) + len("\n")
 		if size-len("\n") > room {
 			break
 		}
-		if left := len(lines) - i - 1; left == 0 || size+len(s.left(left)) <= room {
+		kept = append(kept, line)
+		if left := all.count - i - 1; left == 0 || size+len(s.left(left)) <= room {
 			shown = i + 1
 		}
 	}
-	kept := slices.Clip(lines[:shown])
-	if left := len(lines) - shown; left > 0 {
+	kept = kept[:shown]
+	if left := all.count - shown; left > 0 {
 		kept = append(kept, s.left(left))
 	}
 	return strings.Join(kept, "\n")
@@ -149,28 +160,30 @@ func (s section) left(n int) string {
 }
 
 // context says what the agent works on.
-func (f Facts) context() (lines []string) {
+func (f Facts) context() lines {
+	var list []string
 	if f.Repository != "" {
-		lines = append(lines, fmt.Sprintf("- Repository: %s, revision %s.", judge.Escape(f.Repository), judge.Escape(f.Revision)))
+		list = append(list, fmt.Sprintf("- Repository: %s, revision %s.", judge.Escape(f.Repository), judge.Escape(f.Revision)))
 	}
 	if f.Branch != "" {
-		lines = append(lines, fmt.Sprintf("- The supervisor delivers valid work to the branch %s.", judge.Escape(f.Branch)))
+		list = append(list, fmt.Sprintf("- The supervisor delivers valid work to the branch %s.", judge.Escape(f.Branch)))
 	}
 	if f.Bounds == "" {
-		return lines
+		return listed(list)
 	}
-	if len(lines) > 0 {
-		lines = append(lines, "")
+	if len(list) > 0 {
+		list = append(list, "")
 	}
-	return append(lines, strings.Split(f.Bounds, "\n")...)
+	return listed(append(list, strings.Split(f.Bounds, "\n")...))
 }
 
 // milestone of the current task. A Feature with one task has none.
-func (f Facts) milestone() (lines []string) {
+func (f Facts) milestone() lines {
 	current, task, in := strings.Cut(f.Current, "/")
 	if len(f.Tasks) < 2 || !in {
-		return nil
+		return lines{}
 	}
+	var list []string
 	position, count, last := 0, 0, ""
 	for _, t := range f.Tasks {
 		name, of, in := strings.Cut(t.Name, "/")
@@ -191,16 +204,16 @@ func (f Facts) milestone() (lines []string) {
 		case t.Done:
 			state = "done"
 		}
-		lines = append(lines, fmt.Sprintf("- %s: %s", judge.Escape(of), state))
+		list = append(list, fmt.Sprintf("- %s: %s", judge.Escape(of), state))
 	}
-	if len(lines) == 0 {
-		return nil
+	if len(list) == 0 {
+		return lines{}
 	}
-	return append([]string{fmt.Sprintf("Milestone %s, %d of %d. Your task is %s. The tasks of the milestone:", judge.Escape(current), position, count, judge.Escape(task))}, lines...)
+	return listed(append([]string{fmt.Sprintf("Milestone %s, %d of %d. Your task is %s. The tasks of the milestone:", judge.Escape(current), position, count, judge.Escape(task))}, list...))
 }
 
 // completed tasks, the newest first. Those of which it is not known when they were done come last, in the reverse sequence of the list.
-func (f Facts) completed() (lines []string) {
+func (f Facts) completed() lines {
 	var done []Task
 	for _, t := range slices.Backward(f.Tasks) {
 		if t.Done && t.Name != f.Current {
@@ -208,10 +221,7 @@ func (f Facts) completed() (lines []string) {
 		}
 	}
 	slices.SortStableFunc(done, func(a, b Task) int { return cmp.Compare(b.checkpoint(), a.checkpoint()) })
-	for _, t := range done {
-		lines = append(lines, f.done(t))
-	}
-	return lines
+	return lines{len(done), func(i int) string { return f.done(done[i]) }}
 }
 
 // checkpoint that completed the task; 0 if it is not known.

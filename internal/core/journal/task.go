@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -143,18 +144,25 @@ func (s *State) operation(o Operation) error {
 
 // Works are the works of the newest done tasks, at most protocol.MaxTaskWorks, by the name of the task.
 func (s State) Works() map[string]*protocol.TaskWork {
-	var names []string
-	for name, t := range s.Tasks {
-		if t.Done && t.Work.Checkpoint > 0 { // an earlier version did not keep it
-			names = append(names, name)
-		}
+	type done struct {
+		name string
+		work protocol.TaskWork
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(s.Tasks[b].Work.Checkpoint, s.Tasks[a].Work.Checkpoint), strings.Compare(a, b))
-	})
+	later := func(a, b done) int {
+		return cmp.Or(cmp.Compare(b.work.Checkpoint, a.work.Checkpoint), strings.Compare(a.name, b.name))
+	}
+	var newest []done
+	for name, t := range s.Tasks {
+		if !t.Done || t.Work.Checkpoint == 0 { // an earlier version did not keep it
+			continue
+		}
+		d := done{name, t.Work}
+		i, _ := slices.BinarySearchFunc(newest, d, later)
+		newest = plain.CutList(slices.Insert(newest, i, d), protocol.MaxTaskWorks)
+	}
 	works := map[string]*protocol.TaskWork{}
-	for _, name := range names[:min(len(names), protocol.MaxTaskWorks)] {
-		works[name] = new(s.Tasks[name].Work)
+	for _, d := range newest {
+		works[d.name] = &d.work
 	}
 	return works
 }

@@ -41,11 +41,11 @@ func TestWork(t *testing.T) {
 func TestWorksAreTheNewest(t *testing.T) {
 	s := journal.State{Tasks: map[string]journal.Task{"earlier": {Done: true}, "running": {Begun: true, Work: protocol.TaskWork{Promoted: 1}}}}
 	for i := range 40 {
-		s.Tasks[fmt.Sprint(i)] = journal.Task{Done: true, Work: protocol.TaskWork{Checkpoint: int64(i + 1)}}
+		s.Tasks[fmt.Sprint(i)] = journal.Task{Done: true, Work: protocol.TaskWork{Checkpoint: int64(i + 1), Promoted: int64(i)}}
 	}
 	works := s.Works()
 	for i := range 40 {
-		if w, is := works[fmt.Sprint(i)], i >= 40-protocol.MaxTaskWorks; (w != nil) != is {
+		if w, is := works[fmt.Sprint(i)], i >= 40-protocol.MaxTaskWorks; (w != nil) != is || is && w.Promoted != int64(i) {
 			t.Errorf("task %d: %+v", i, w)
 		}
 	}

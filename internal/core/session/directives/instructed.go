@@ -6,7 +6,7 @@ package directives
 import (
 	"slices"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -27,14 +27,34 @@ func (l List) Instructions() (lines []string) {
 
 // quoted is a text whose second and later lines cannot be taken for anything else: they have a mark in front. Control characters become U+FFFD.
 func quoted(text string) string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n", "\t", " ").Replace(strings.ToValidUTF8(text, "\uFFFD"))
-	text = strings.Map(func(r rune) rune {
-		if r != '\n' && unicode.IsControl(r) {
-			return '\uFFFD'
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	var b strings.Builder
+	for {
+		i := strings.IndexFunc(text, breaks)
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
 		}
-		return r
-	}, text)
-	return strings.ReplaceAll(text, "\n", "\n  > ")
+		r, size := utf8.DecodeRuneInString(text[i:])
+		b.WriteString(text[:i])
+		switch {
+		case r == '\t':
+			b.WriteByte(' ')
+		case strings.HasPrefix(text[i:], "\r\n"):
+			size = len("\r\n")
+			fallthrough
+		case strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r):
+			b.WriteString("\n  > ")
+		default:
+			b.WriteRune(utf8.RuneError)
+		}
+		text = text[i+size:]
+	}
+}
+
+// breaks says whether a character ends a line or controls a terminal.
+func breaks(r rune) bool {
+	return r < ' ' || r >= 0x7f && r <= 0x9f || r == '\u2028' || r == '\u2029'
 }
 
 // Read adds the directives that stand in the agent's instructions, so that no note repeats them. The instructions are among the given number of
