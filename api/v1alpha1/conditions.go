@@ -265,6 +265,10 @@ const (
 	ReasonProviderAvailable = "ProviderAvailable"
 	// ReasonAgentNotStarted: the watchdog could not start the agent's command.
 	ReasonAgentNotStarted = "AgentNotStarted"
+	// ReasonGateFailed: gates of a task have failed, and its agent has spent its corrections (supervision.maxCorrections); the message names gate and exit code.
+	ReasonGateFailed = "GateFailed"
+	// ReasonGateNotStarted: the command of a gate could not be started (exit code 126 or 127); the message says why. Correct spec.gates or the agent's image.
+	ReasonGateNotStarted = "GateNotStarted"
 	// ReasonAgentUnstoppable: the watchdog could not stop the agent's processes, so it ended their container.
 	ReasonAgentUnstoppable = "AgentUnstoppable"
 	// ReasonRepositoryNotAllowed: the policies that apply do not allow the repository of spec.repository (git.repositories).

@@ -96,12 +96,11 @@ type FeatureSpec struct {
 	// budget lowers the budget for models that the policy gives the Feature; it cannot raise it.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
-	// gates are commands that must exit with 0 after the tasks that name them.
+	// gates are commands that prove the work: the watchdog runs them in the workspace after a task, and the task is done only if each of them exits with 0. A gate runs after the tasks that name it or, if no task names it, after the last task.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="size(self) == 0",message="this version does not act on spec.gates: remove it, and ask for these commands in the prompt"
 	Gates []Gate `json:"gates,omitempty"`
 	// workspace is the size and kind of the volumes. Fixed at creation.
 	// +optional

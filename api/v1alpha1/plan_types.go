@@ -105,16 +105,15 @@ type Task struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Instructions string `json:"instructions,omitempty"`
-	// gates are the gates that must pass after this task, by name from spec.gates.
+	// gates are the gates that must pass after this task, by name from spec.gates, in the order in which they run.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="size(self) == 0",message="this version does not act on spec.plan.milestones[].tasks[].gates: remove it, and ask for these commands in the instructions of the task"
 	Gates []string `json:"gates,omitempty"`
 }
 
-// Gate is a command that must exit 0.
+// Gate is a command that must exit with 0. It runs in the agent's container when no process of the agent is left, with an empty home directory and without the agent's environment variables.
 type Gate struct {
 	// name is the name of the gate.
 	// +required
@@ -122,14 +121,14 @@ type Gate struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// command is the command to run in the workspace.
+	// command is the command to run in the workspace. The watchdog puts back what it changes in files that are captured; files that Git ignores stay. Exit codes 126 and 127 mean that the command cannot be started: then nobody corrects, and the Feature is Blocked with GateNotStarted.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4096
 	Command []string `json:"command"`
-	// timeout is the time after which the gate has failed.
+	// timeout is the time after which the watchdog ends the gate. A gate that does not end in time runs once more, and then it has failed.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string

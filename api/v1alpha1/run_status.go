@@ -211,9 +211,9 @@ type TaskStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name"`
-	// state is the state of the task: Pending, Running, Done or Failed.
+	// state is the state of the task: Pending, Running, Gating (its gates run), Done or Failed.
 	// +required
-	// +kubebuilder:validation:Enum=Pending;Running;Done;Failed
+	// +kubebuilder:validation:Enum=Pending;Running;Gating;Done;Failed
 	State string `json:"state"`
 	// exitCode is the exit code of the agent's last run of the task.
 	// +optional

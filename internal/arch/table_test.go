@@ -50,6 +50,7 @@ func coreRows() []row {
 		{pkg: "internal/core/session/directives", why: why + "what users tell agents while they work, and the result", allow: []string{"internal/core/plain", "internal/core/protocol", "internal/core/session/spoken", "internal/core/session/steering"}, pure: true},
 		{pkg: "internal/core/egress", why: why + "which hosts a policy lets through", allow: []string{"internal/core/policy"}, pure: true},
 		{pkg: "internal/core/failures", why: why + "who is to blame for a failed model call", allow: []string{"internal/core/protocol"}, pure: true},
+		{pkg: "internal/core/gates", why: why + "what the exit of a gate means, and what the agent hears of it", allow: []string{"internal/core/plain", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/instructions", why: why + "the text that an agent gets at the start of a task", allow: []string{"internal/core/judge", "internal/core/naming", "internal/core/plain", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/isolation", why: why + "which network policies open the network of pods", pure: true},
 		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; the watchdog writes them", allow: core, pure: true},

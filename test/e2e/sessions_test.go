@@ -51,13 +51,16 @@ func (p *place) remembers(pod, runtime, said, command string) bool {
 var runtimesWithSessions = []string{"claude-code", "codex", "opencode", "qwen-code", "gemini-cli"}
 
 // session is a Feature of a real CLI whose model plays a script.
-func session(t *testing.T, p *place, runtime, about, script string) {
+func session(t *testing.T, p *place, runtime, about, script string, more ...func(*v1alpha1.FeatureSpec)) {
 	t.Helper()
 	p.feature("page", "", func(s *v1alpha1.FeatureSpec) {
 		s.Agent = v1alpha1.Agent{Runtime: runtime, Image: agentImage(t, runtime)}
 		s.Workspace.Size = ptr.To(resource.MustParse("256Mi"))
 		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}, ForbiddenAreas: []string{"web/legacy/**"}}
 		s.Prompt = scripted("Write a page about "+about+".", script)
+		for _, change := range more {
+			change(s)
+		}
 	})
 }
 

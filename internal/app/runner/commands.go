@@ -73,8 +73,7 @@ func (r *runner) start(id int64, start protocol.RunnerStart) {
 		r.refuse(id, "an agent is being started already")
 		return
 	}
-	replyFD := protocol.EnvReplies + "=" + strconv.Itoa(proc.RepliesFD)
-	env, err := proc.MergeEnv(os.Environ(), append(slices.Clone(start.Env), replyFD))
+	env, err := r.environment(start)
 	if err != nil {
 		r.refuse(id, "%v", err)
 		return
@@ -83,7 +82,7 @@ func (r *runner) start(id int64, start protocol.RunnerStart) {
 	r.starting = r.do(id, func(context.Context) error {
 		err := lay(start.Home, start.Files)
 		if err == nil {
-			process, err = r.processes.Start(proc.Command{Argv: start.Argv, Env: env, Dir: start.Dir, Input: start.Input})
+			process, err = r.processes.Start(proc.Command{Argv: start.Argv, Env: env, Dir: start.Dir, Input: start.Input, Output: start.Gate})
 		}
 		// Whether or not the watchdog is still there: its successor learns of this agent.
 		r.post(func() {
@@ -102,13 +101,29 @@ func (r *runner) start(id int64, start protocol.RunnerStart) {
 	})
 }
 
+// environment of a start.
+func (r *runner) environment(start protocol.RunnerStart) ([]string, error) {
+	if start.Gate {
+		env, scratch, err := gateEnv(os.Environ(), start.Env)
+		r.scratch = append(r.scratch, scratch)
+		return env, err
+	}
+	replyFD := protocol.EnvReplies + "=" + strconv.Itoa(proc.RepliesFD)
+	return proc.MergeEnv(os.Environ(), append(slices.Clone(start.Env), replyFD))
+}
+
 func (r *runner) started(id int64, process *proc.Process) {
-	r.agent = &agent{start: id, process: process, dialogue: listen(process.Replies, func(u protocol.RunnerUnderstood) {
-		r.post(func() { r.send(protocol.RunnerEvent{Understood: &u}) })
-	})}
-	r.log.Info("Started the agent", "pid", process.PID)
+	r.agent = &agent{start: id, process: process, ended: process.Done()}
+	understood := func(u protocol.RunnerUnderstood) { r.post(func() { r.send(protocol.RunnerEvent{Understood: &u}) }) }
+	if process.Output != nil {
+		r.agent.output, r.agent.ended = collect(process, os.Stdout)
+		understood = func(protocol.RunnerUnderstood) {} // a gate is not asked
+	}
+	r.agent.dialogue = listen(process.Replies, understood)
+	r.log.Info("Started", "pid", process.PID, "gate", process.Output != nil)
+	ended := r.agent.ended
 	go func() {
-		<-process.Done()
+		<-ended
 		r.post(r.checkEnd)
 	}()
 }
@@ -119,14 +134,18 @@ func (r *runner) checkEnd() {
 		return
 	}
 	select {
-	case <-r.agent.process.Done():
+	case <-r.agent.ended:
 	default:
 		return
 	}
 	exit := r.agent.process.Exit()
 	r.lastExit = &protocol.RunnerExited{Start: r.agent.start, Code: exit.Code, Signal: exit.Signal}
+	if r.agent.output != nil {
+		r.lastExit.Gate = true
+		r.lastExit.Output, r.lastExit.OutputSize = r.agent.output.end()
+	}
 	r.agent = nil
-	r.log.Info("The agent ended", "code", exit.Code, "signal", exit.Signal)
+	r.log.Info("Ended", "code", exit.Code, "signal", exit.Signal)
 	r.send(protocol.RunnerEvent{Exited: r.lastExit})
 }
 
@@ -213,19 +232,30 @@ func (r *runner) kill(id int64, grace time.Duration) {
 		return
 	}
 	r.endFreeze()
+	scratch, session := r.scratch, r.session
+	r.scratch = nil
 	r.frozen = !r.do(id, func(session context.Context) error {
 		ctx, cancel := context.WithTimeout(session, grace+killTimeout)
 		defer cancel()
-		return r.processes.Kill(ctx, grace)
+		err := r.processes.Kill(ctx, grace)
+		for _, folder := range scratch {
+			_ = os.RemoveAll(folder) // what a gate makes impossible to remove goes with the pod
+		}
+		return err
 	}, func(err error) {
 		r.swept(err)
 		if err != nil {
 			r.refuse(id, "%v", err)
 			return
 		}
-		r.checkEnd()
-		r.send(protocol.RunnerEvent{ID: id, Killed: &protocol.RunnerKilled{}})
+		r.killed(id, session)
 	}) && r.frozen
+}
+
+// killed answers a kill.
+func (r *runner) killed(id int64, session context.Context) {
+	r.checkEnd()
+	r.send(protocol.RunnerEvent{ID: id, Killed: &protocol.RunnerKilled{}})
 }
 
 func (r *runner) input(id int64, line string) {

@@ -130,6 +130,9 @@ type runner struct {
 	agent    *agent
 	lastExit *protocol.RunnerExited
 
+	// scratch are the folders of gates, which the next kill removes.
+	scratch []string
+
 	frozen bool
 	// giveUpFreeze ends a freeze that has not settled; stopLimit its limit. Both are never nil after the first freeze.
 	giveUpFreeze context.CancelFunc
@@ -150,6 +153,9 @@ type agent struct {
 	start    int64
 	process  *proc.Process
 	dialogue *dialogue
+	// ended is closed when the process has ended and its output was read. output is that of a gate; nil for an agent.
+	ended  <-chan struct{}
+	output *tail
 }
 
 // post has the loop run a function, unless it has ended.

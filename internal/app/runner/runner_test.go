@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -31,7 +32,7 @@ func TestTasksOneAfterTheOther(t *testing.T) {
 	} {
 		id := p.start([]string{"REPLACED=new", "GIVEN= x=y"}, "/bin/sh", "-c", test.script)
 		test.want.Start = id
-		if got := p.exited(); got != test.want {
+		if got := p.exited(); !cmp.Equal(got, test.want) {
 			t.Errorf("%s: exited = %+v, want %+v", test.script, got, test.want)
 		}
 	}
@@ -142,7 +143,7 @@ func TestKillTellsTheEndFirst(t *testing.T) {
 		}
 		select {
 		case e := <-p.watchdog.Events():
-			if want := (protocol.RunnerExited{Start: id, Code: 143, Signal: "SIGTERM"}); e.Exited == nil || *e.Exited != want {
+			if want := (protocol.RunnerExited{Start: id, Code: 143, Signal: "SIGTERM"}); e.Exited == nil || !cmp.Equal(*e.Exited, want) {
 				t.Errorf("event = %+v, want %+v", e, want)
 			}
 		case <-time.After(time.Minute):

@@ -62,6 +62,10 @@ type acts struct {
 	modelsURL, toolsURL, proxyURL string
 
 	ending chan struct{} // closed when the pod is asked to end
+	// spoilt: a gate may have changed the workspace since the last checkpoint, and nothing was put back.
+	spoilt bool
+	// gateExits are the ends of processes while a gate runs.
+	gateExits chan protocol.RunnerExited
 }
 
 func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
@@ -69,8 +73,11 @@ func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
 // start pins the policy for the task, and starts the agent. One that is corrected goes on under the policy that it began with.
 func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction string) (supervise.Event, error) {
 	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan, From: x.attempt.journal.State().Promoted.Tree}}
-	if correction != "" {
+	switch {
+	case correction != "" && sessions(x.attempt.options.Runtimes, o.Agent.Runtime):
 		begun = journal.Record{TaskCorrected: &journal.TaskCorrected{Name: task, Text: correction}}
+	case correction != "":
+		begun = journal.Record{TaskRestarted: &journal.TaskRestarted{Name: task, Text: correction}}
 	}
 	have := x.attempt.journal.State().Tasks[task]
 	noted := have.Restarts() || have.Begun && !have.Ended && have.Start == 0 && have.Correction != "" // the watchdog ended after it had noted it
@@ -190,12 +197,19 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,
 			protocol.EnvPrompt+"="+o.Prompt,
-			protocol.EnvInstructions+"="+strings.TrimSpace(strings.TrimSpace(have.RestartText+"\n\n"+t.Instructions)+"\n\n"+bounds))})
+			instructions(have.RestartText, strings.TrimSpace(t.Instructions+"\n\n"+bounds)))})
 	start := protocol.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}
 	if len(how.Files) > 0 {
 		start.Files, start.Home = how.Files, x.attempt.options.Paths.Home
 	}
 	return start, nil
+}
+
+// instructions are the variable with which an agent gets its instructions, after a text for its restart. The text is cut if both do not fit.
+func instructions(restart, text string) string {
+	const name, between = protocol.EnvInstructions + "=", "\n\n"
+	restart = plain.CutBytes(restart, protocol.MaxArgumentBytes-len(name)-len(between)-len(text))
+	return name + strings.TrimSpace(restart+between+text)
 }
 
 // checkpoint takes one, and tells the agent while it runs.
@@ -224,6 +238,9 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 		Head: j.Promoted.Commit, Changed: j.Promoted.Tree != j.Base.Tree, Objection: checkpoint.Objection(t.Judgement),
 		Place: supervise.Place{Files: int64(len(t.Snapshot.Changes)), Directory: checkpoint.Directory(t.Snapshot.Changes)}}
 	e.Completes = t.Intent != nil && t.Intent.Completes != ""
+	if e.Completes {
+		e.Gates, e.Tree, e.Results = j.Orders.GatesOf(o.Task), j.Workspace.Tree, j.Results
+	}
 	if t.Intent != nil {
 		name := naming.Checkpoint(o.Orders.Feature.Name, t.Intent.Sequence)
 		e.Told = notice.Correction(name, t.Judgement.Violations, t.Back)

@@ -40,6 +40,9 @@ func (x *acts) kill(ctx context.Context) (supervise.Event, error) {
 	if err := x.agent.Kill(within, x.attempt.options.Grace); err != nil {
 		return x.resisted(ctx, "kill", err)
 	}
+	if err := x.mend(ctx); err != nil {
+		return x.gateMissed(ctx, supervise.Action{Kind: supervise.Kill}, err)
+	}
 	return supervise.Killed{}, nil
 }
 

@@ -35,6 +35,9 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 		o, running := l.occasion(a), l.state.Agent.Running
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.rollback(ctx, a, o, running) }
 	},
+	supervise.Gate: func(l *loop, a supervise.Action) act {
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.gate(ctx, a) }
+	},
 	supervise.Patch:  (*loop).patch,
 	supervise.Kill:   func(l *loop, _ supervise.Action) act { return l.acts.kill },
 	supervise.Freeze: func(l *loop, _ supervise.Action) act { return l.acts.freeze },

@@ -81,13 +81,14 @@ type result struct {
 func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loop {
 	a := s.attempt
 	l := &loop{attempt: a, services: s, agent: agent, latest: latest, done: make(chan result, 1), crashed: make(chan error, 1), ending: make(chan struct{})}
-	l.acts = &acts{attempt: a, services: s, agent: agent, ending: l.ending,
+	l.acts = &acts{attempt: a, services: s, agent: agent, ending: l.ending, gateExits: make(chan protocol.RunnerExited, 1),
 		teller: &teller{writer: newWriter(agent.Input, a.journal, a.options.Log), journal: a.journal, log: a.options.Log}}
 	l.backend, l.queue = toolbackend.New(a.journal, func() (*objects.Tree, error) {
 		_, now, err := s.workspace.Engine().Trees()
 		return now, err
 	}, s.directives.Answered)
 	l.state = restored(a.journal.State(), agent == nil, a.options.Now())
+	l.acts.spoilt = gating(a.journal.State())
 	l.state.Sessions = sessions(a.options.Runtimes, latest.Agent.Runtime)
 	return l
 }

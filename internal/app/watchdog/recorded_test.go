@@ -154,6 +154,11 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"gated": func(t *testing.T) *world {
+		w := newGated(t, mends, good, "true")
+		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"unlisted": func(t *testing.T) *world {
 		w := newListed(t, "form", "save")
 		p := w.start(1, nil)

@@ -39,6 +39,9 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		switch {
 		case have.Done:
 			task.Phase = supervise.Done
+		case have.Gating != "":
+			task.Phase, task.Tree, task.Gates, task.Results = supervise.Gating, have.Gating, j.Orders.GatesOf(name), j.Results
+			s.Rules = supervise.RulesOf(have.Policy)
 		case have.Ended:
 			task.Phase, task.ExitCode, task.Stopped, task.Failure = supervise.Exited, have.ExitCode, have.Stopped, have.Failure
 			s.Rules = supervise.RulesOf(have.Policy)
@@ -53,5 +56,5 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		}
 		s.Tasks = append(s.Tasks, task)
 	}
-	return s
+	return s.Proved()
 }

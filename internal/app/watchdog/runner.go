@@ -22,8 +22,11 @@ func (l *loop) heard(ctx context.Context, e runnerlink.Event) (supervise.Event, 
 	case e.Connected != nil:
 		return l.connected(ctx, *e.Connected)
 	case e.Lost != nil:
+		if l.state.Doing == supervise.Gate { // nobody tells how it ends
+			l.cancel()
+		}
 		l.attempt.options.Log.WarnContext(ctx, "Runner disconnected", "error", e.Lost.Error())
-		return supervise.Disconnected{}, nil //nolint:nilerr // that is what follows from it
+		return supervise.Disconnected{}, nil
 	case e.Exited != nil:
 		return l.exited(ctx, *e.Exited)
 	case e.Signal != nil:
@@ -49,7 +52,7 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) (supervise
 	case h.Running != 0 && task.Begun && !task.Ended && (task.Start == 0 && h.Running > task.Before || task.Start == h.Running):
 		e.Running = true
 		l.noteStart(ctx, known, task, h.Running)
-	case h.LastExit != nil && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
+	case h.LastExit != nil && !h.LastExit.Gate && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
 		l.noteStart(ctx, known, task, h.LastExit.Start)
 		again, err := l.unfinished(ctx, h.LastExit.Code)
 		if err != nil {
@@ -100,6 +103,13 @@ func (l *loop) current() (journal.Task, string) {
 func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) (supervise.Event, error) {
 	if l.state.Doing == supervise.Start {
 		l.early = &e
+		return nil, nil
+	}
+	if l.state.Doing == supervise.Gate {
+		select {
+		case l.acts.gateExits <- e:
+		default: // only one process runs at a time
+		}
 		return nil, nil
 	}
 	l.attempt.options.Log.InfoContext(ctx, "Agent exited", "start", e.Start, "code", e.Code, "signal", e.Signal)

@@ -9,6 +9,7 @@ package journal
 import (
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -43,6 +44,8 @@ type Record struct {
 	TaskRejected *TaskRejected `json:"taskRejected,omitempty"`
 	// TaskEnded: the agent's process has ended.
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
+	// GateRan: a gate of a task has run.
+	GateRan *GateRan `json:"gateRan,omitempty"`
 	// TaskDropped: the orders do not list the task any more, and its agent has ended.
 	TaskDropped *TaskDropped `json:"taskDropped,omitempty"`
 	// Calls: the agent's model calls have begun to fail, fail for another reason, or succeed again.
@@ -104,6 +107,15 @@ type TaskBegun struct {
 	From string `json:"from,omitempty"`
 }
 
+// GateRan is the result of a gate on the tree of the closing checkpoint. When each gate of the task has passed on it, the task is done.
+type GateRan struct {
+	// Task is its name.
+	Task string `json:"task"`
+	// Start is the runner's last one of the gate, which distinguishes its exit from an agent's; 0 if the runner started nothing.
+	Start  int64        `json:"start,omitempty"`
+	Result gates.Result `json:"result"`
+}
+
 // TaskCorrected: the agent ended its task cleanly and its work was not valid, or it ended with a turn without tools. The watchdog starts it
 // again, in its session, and says why.
 type TaskCorrected struct {
@@ -115,10 +127,10 @@ type TaskCorrected struct {
 }
 
 // TaskRestarted: steering has not helped the agent. The watchdog ends it, restores the last valid checkpoint, and starts the agent again in
-// a new session.
+// a new session. Or a gate has failed, and the agent has no session in which it could correct its work: then the workspace stays as it is.
 type TaskRestarted struct {
 	Name string `json:"name"`
-	// ID of the act, and of the rollback that belongs to it.
+	// ID of the act, and of the rollback that belongs to it; empty after a gate.
 	ID string `json:"id"`
 	// Text for the new agent, before its task.
 	Text string `json:"text"`
@@ -202,7 +214,7 @@ type Intent struct {
 	Chosen bool `json:"chosen,omitempty"`
 	// TakesBack: work of the agent goes back because it is not valid.
 	TakesBack bool `json:"takesBack,omitempty"`
-	// Completes names the task that this checkpoint completes.
+	// Completes names the task that this checkpoint completes, once its gates have passed.
 	Completes string `json:"completes,omitempty"`
 	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; TreeVerdict is the
 	// verdict itself. They tell whether the next checkpoint has anything new to say.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
@@ -41,6 +42,8 @@ type State struct {
 	Questions map[string]string
 	// Directives that were given to agents.
 	Directives directives.Book `json:",omitempty"`
+	// Results of gates on the tree on which gates ran last.
+	Results []gates.Result `json:",omitempty"`
 	// Requests that have a result, by id.
 	Requests map[string]protocol.RequestReport
 	// Breaker that is open.
@@ -182,6 +185,8 @@ func (s *State) apply(r Record) error {
 		return s.task(r.TaskEnded.Name, func(t *Task) {
 			t.Ended, t.ExitCode, t.Stopped, t.Failure = true, r.TaskEnded.ExitCode, r.TaskEnded.Stopped, r.TaskEnded.Failure
 		})
+	case r.GateRan != nil:
+		return s.gated(*r.GateRan)
 	case r.TaskDropped != nil:
 		s.Asked = nil
 		return s.task(r.TaskDropped.Name, func(t *Task) { *t = Task{Before: max(t.Before, t.Start)} })
@@ -222,6 +227,7 @@ func (s *State) ordered(o *protocol.Orders) {
 			t.Unlisted = true
 			s.Tasks[name] = t
 		}
+		s.prove(name)
 	}
 }
 
@@ -234,9 +240,10 @@ func (s *State) attempt(a Attempt) error {
 		return fmt.Errorf("attempt %d without its kind of run", a.Epoch)
 	}
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
+	s.Results = gates.Lasting(s.Results)
 	for name, t := range s.Tasks {
 		if !t.Done {
-			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work}
+			s.Tasks[name] = t.next()
 		}
 	}
 	return nil
@@ -353,9 +360,9 @@ func (s *State) done(d Done) error {
 		t.WentBack = WentBack{i.Sequence, i.Objection}
 		s.Tasks[i.Report.Task] = t
 	}
-	if t, ok := s.Tasks[i.Completes]; ok {
-		t.Done, t.Operations, t.Work.Checkpoint = true, nil, i.Sequence
-		s.Tasks[i.Completes] = t
+	s.moved()
+	if _, ok := s.Tasks[i.Completes]; ok {
+		s.completed(i.Completes, *i)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -54,6 +55,8 @@ type Task struct {
 	WentBack WentBack `json:",omitzero"`
 	// Work of the task so far.
 	Work protocol.TaskWork `json:",omitzero"`
+	// Gating is the tree on which its gates must pass; empty if no closing checkpoint completes the task, and when it is done.
+	Gating string `json:",omitempty"`
 	// Done for ever.
 	Done bool
 }
@@ -97,13 +100,17 @@ func (t *Task) correct(c TaskCorrected) {
 	t.Correction, t.Continued, t.Before = c.Text, c.ID, max(t.Before, t.Start)
 	t.Start, t.Ended, t.ExitCode, t.Stopped, t.Completed = 0, false, 0, false, time.Time{}
 	t.Failing, t.Failure = nil, nil
+	t.Gating = ""
 	t.RestartText = "" // it is in the session by now
 }
 
 // restart begins the task again in the same attempt, without a session.
 func (t *Task) restart(r TaskRestarted) {
 	t.correct(TaskCorrected{})
-	t.Corrections, t.Interrupted, t.Session, t.Operations = 0, false, false, nil // what they have done is taken back
+	t.Interrupted, t.Session, t.Operations = false, false, nil
+	if r.ID != "" {
+		t.Corrections = 0 // what they have done is taken back
+	}
 	t.Restart, t.RestartText = r.ID, r.Text
 }
 
@@ -119,6 +126,67 @@ func (t Task) interrupted() bool {
 		return t.Interrupted
 	}
 	return t.Session
+}
+
+// gated takes the result of a gate. It does not count if orders made the task done while the gate ran.
+func (s *State) gated(g GateRan) error {
+	t, ok := s.Tasks[g.Task]
+	if !ok || t.Gating != g.Result.Tree && !t.Done {
+		return fmt.Errorf("gate %q of task %q ran on tree %q, and the task waits for gates on %q", g.Result.Gate, g.Task, g.Result.Tree, t.Gating)
+	}
+	t.Before = max(t.Before, g.Start)
+	s.Tasks[g.Task] = t
+	if t.Done {
+		return nil
+	}
+	s.Results = gates.With(s.Results, g.Result)
+	s.prove(g.Task)
+	return nil
+}
+
+// prove makes a task done whose closing checkpoint completes it, when the gates that the orders list for it have passed. A task that is to be
+// dropped is not done because nobody lists gates for it.
+func (s *State) prove(name string) {
+	t := s.Tasks[name]
+	if t.Gating == "" || t.Unlisted || s.Orders == nil || !gates.Proved(s.Orders.GatesOf(name), s.Results, t.Gating) {
+		return
+	}
+	t.Done, t.Gating, t.Operations = true, "", nil
+	s.Tasks[name] = t
+}
+
+// moved ends the gates of a task whose workspace has another tree now, as after a rollback: another checkpoint closes it.
+func (s *State) moved() {
+	for name, t := range s.Tasks {
+		if t.Gating != "" && t.Gating != s.Workspace.Tree {
+			t.Gating = ""
+			s.Tasks[name] = t
+		}
+	}
+}
+
+// completed says that a closing checkpoint completes a task. Without gates it is done.
+func (s *State) completed(name string, i Intent) {
+	t := s.Tasks[name]
+	t.Work.Checkpoint = i.Sequence
+	if s.Orders == nil || len(s.Orders.GatesOf(name)) == 0 {
+		t.Done, t.Operations = true, nil
+		s.Tasks[name] = t
+		return
+	}
+	t.Gating = s.Workspace.Tree
+	s.Tasks[name] = t
+	s.prove(name)
+}
+
+// next is the task as a new attempt begins with it. If only its gates are missing, its agent is not started again.
+func (t Task) next() Task {
+	n := Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work}
+	if t.Gating != "" {
+		n.Begun, n.Ended, n.Session, n.Interrupted = true, true, t.Session, false
+		n.Gating = t.Gating
+	}
+	return n
 }
 
 func (s *State) task(name string, change func(*Task)) error {

@@ -4,6 +4,8 @@
 package protocol
 
 import (
+	"time"
+
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -55,6 +57,8 @@ type Orders struct {
 	Prompt string `json:"prompt,omitempty"`
 	// Tasks in the sequence in which they run.
 	Tasks []Task `json:"tasks"`
+	// Gates are the commands that tasks name.
+	Gates []Gate `json:"gates,omitempty"`
 	// Plan bounds the work.
 	Plan Plan `json:"plan"`
 	// Locks are the contracts whose lock this Feature holds now. Only under its lock may a contract's paths change: a lock that is not in this
@@ -83,6 +87,21 @@ type Orders struct {
 	NextCheckpoint int64 `json:"nextCheckpoint,omitempty"`
 	// Generation of the Feature's spec.
 	Generation int64 `json:"generation"`
+}
+
+// GatesOf are the gates of a task, in the sequence in which they run.
+func (o Orders) GatesOf(task string) []Gate {
+	var list []Gate
+	for _, t := range o.Tasks {
+		for _, name := range t.Gates {
+			for _, g := range o.Gates {
+				if t.Name == task && g.Name == name {
+					list = append(list, g)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // FeatureRef names a Feature.
@@ -119,6 +138,15 @@ type Task struct {
 	// Name is milestone/task, or the Feature's name if the prompt is the only task.
 	Name         string `json:"name"`
 	Instructions string `json:"instructions,omitempty"`
+	// Gates are the names of the gates that must pass after it, in the sequence in which they run.
+	Gates []string `json:"gates,omitempty"`
+}
+
+// Gate is a command that must exit 0.
+type Gate struct {
+	Name    string        `json:"name"`
+	Command []string      `json:"command"`
+	Timeout time.Duration `json:"timeout"`
 }
 
 // Delivery says what Tidewaiter does with promoted work.

@@ -139,6 +139,7 @@ type Question struct {
 const (
 	TaskPending = "Pending"
 	TaskRunning = "Running"
+	TaskGating  = "Gating"
 	TaskDone    = "Done"
 	TaskFailed  = "Failed"
 )

@@ -52,7 +52,13 @@ type RunnerStart struct {
 	Files map[string]string `json:"files,omitempty"`
 	// Home is the absolute path of the folder for Files; empty if there are none.
 	Home string `json:"home,omitempty"`
+	// Gate: this is a gate, not the agent. Its environment is PATH of the container, LANG, CI, a HOME and a TMPDIR of its own, and Env. The
+	// runner reports the end of its output with its exit.
+	Gate bool `json:"gate,omitempty"`
 }
+
+// MaxGateOutput is how many bytes at the end of a gate's output the runner keeps.
+const MaxGateOutput = 64 << 10
 
 // RunnerFreeze stops every process of the container but the runner.
 type RunnerFreeze struct {
@@ -178,6 +184,11 @@ type RunnerExited struct {
 	Code int `json:"code"`
 	// Signal that ended it, if one did.
 	Signal string `json:"signal,omitempty"`
+	// Gate: this was a gate, not the agent.
+	Gate bool `json:"gate,omitempty"`
+	// Output is the end of a gate's output, at most MaxGateOutput; nil for an agent. OutputSize is how many bytes it has written.
+	Output     []byte `json:"output,omitempty"`
+	OutputSize int64  `json:"outputSize,omitempty"`
 }
 
 // RunnerSignal says that the container received SIGTERM.

@@ -34,6 +34,8 @@ const (
 	ReasonProviderUnavailable      = "ProviderUnavailable"
 	ReasonProviderAvailable        = "ProviderAvailable"
 	ReasonAgentNotStarted          = "AgentNotStarted"
+	ReasonGateFailed               = "GateFailed"
+	ReasonGateNotStarted           = "GateNotStarted"
 	ReasonAgentUnstoppable         = "AgentUnstoppable"
 	ReasonRepositoryNotAllowed     = "RepositoryNotAllowed"
 	ReasonBranchNotAllowed         = "BranchNotAllowed"

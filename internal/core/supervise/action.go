@@ -20,6 +20,8 @@ const (
 	Start Kind = "start"
 	// Checkpoint takes one, with Action.Trigger.
 	Checkpoint Kind = "checkpoint"
+	// Gate runs Action.Gate on the tree of the closing checkpoint of Action.Task.
+	Gate Kind = "gate"
 	// Patch checks the patch that has waited longest, and applies it to the workspace if it is valid.
 	Patch Kind = "patch"
 	// Kill every process of the agent.
@@ -53,8 +55,10 @@ type Action struct {
 	Kind Kind
 	// Until is the latest time for the next call of Next, for Wait; zero if only an event can change the answer.
 	Until time.Time
-	// Task is the name of the task at hand, for Start, Checkpoint, Patch, Rollback and Drop; empty for none.
+	// Task is the name of the task at hand, for Start, Checkpoint, Gate, Patch, Rollback and Drop; empty for none.
 	Task string
+	// Gate to run.
+	Gate protocol.Gate
 	// Trigger of a Checkpoint.
 	Trigger string
 	// Closes: the Checkpoint closes the task, whose process has ended.

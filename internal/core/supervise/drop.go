@@ -12,10 +12,10 @@ import (
 
 // list makes the tasks what the orders list, in that order. A task that is done stays done. A task that is begun and not listed any more stays
 // until its agent has ended; then it is dropped.
-func (s *State) list(listed []protocol.Task, done func(name string) bool) {
+func (s *State) list(o protocol.Orders, done func(name string) bool) {
 	was := s.Tasks
-	s.Tasks = make([]Task, 0, len(listed)+1)
-	for _, named := range listed {
+	s.Tasks = make([]Task, 0, len(o.Tasks)+1)
+	for _, named := range o.Tasks {
 		t := Task{Name: named.Name, Phase: Pending}
 		if i := slices.IndexFunc(was, func(t Task) bool { return t.Name == named.Name }); i >= 0 {
 			t = was[i]
@@ -23,6 +23,10 @@ func (s *State) list(listed []protocol.Task, done func(name string) bool) {
 			t.Phase = Done
 		}
 		t.Listed = true
+		if t.Phase == Gating && !t.Dropped {
+			t.Gates = o.GatesOf(t.Name)
+			t.prove(s.corrects(t))
+		}
 		s.Tasks = append(s.Tasks, t)
 	}
 	for _, t := range was {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -31,7 +32,7 @@ func (s State) Begin(a Action) State {
 	case Cancel:
 		s.Cancelled = true
 	default:
-		s.Doing, s.Cancelled = a.Kind, false
+		s.Doing, s.Cancelled, s.Proving = a.Kind, false, a.Gate
 	}
 	if i := s.index(a.Task); a.Kind == Start && i >= 0 {
 		s.Tasks = slices.Clone(s.Tasks)
@@ -52,7 +53,7 @@ type Ordered struct {
 
 func (e Ordered) apply(s *State, _ time.Time) {
 	o := e.Orders
-	s.list(o.Tasks, e.Done)
+	s.list(o, e.Done)
 	s.Requests = s.Requests[:0]
 	for _, r := range o.Requests {
 		if e.Answered == nil || !e.Answered(r.ID) {
@@ -218,7 +219,10 @@ func (a *Agent) obeys() { a.Resisted, a.Resistance = 0, "" }
 // Aborted: the act in progress broke off and has done nothing.
 type Aborted struct{}
 
-func (Aborted) apply(s *State, _ time.Time) { s.idle() }
+func (Aborted) apply(s *State, _ time.Time) {
+	s.Agent.Leftovers = s.Agent.Leftovers || s.Doing == Gate // what it started may not have ended
+	s.idle()
+}
 
 // Changed: this number of paths has changed since the last capture began.
 type Changed struct {
@@ -236,8 +240,11 @@ type Taken struct {
 	Unsettled string
 	// TreeVerdict is the verdict on the tree, even if the checkpoint itself was skipped.
 	TreeVerdict protocol.Verdict
-	// Completes the task.
+	// Completes the task, once its Gates have passed on Tree. Results of gates are known already.
 	Completes bool
+	Gates     []protocol.Gate
+	Tree      string
+	Results   []gates.Result
 	// Head is the last promoted commit, Changed whether its tree differs from the base's.
 	Head    string
 	Changed bool
@@ -273,7 +280,8 @@ func (e Taken) apply(s *State, now time.Time) {
 	t := &s.Tasks[i]
 	t.Captured = !s.Agent.Leftovers
 	if e.Action.Closes {
-		t.close(e, s.Ending(*t), s.Sessions && s.End == GoOn && t.Corrections < s.Rules.MaxCorrections)
+		t.close(e, s.Ending(*t), s.Sessions && s.corrects(*t))
+		t.prove(s.corrects(*t))
 	}
 }
 
@@ -285,6 +293,8 @@ func Unsettled(reason string) string {
 // close decides a task by the checkpoint that was taken after its process ended. One that may be corrected is started again.
 func (t *Task) close(e Taken, end Ending, correct bool) {
 	switch {
+	case e.Completes && len(e.Gates) > 0:
+		t.Phase, t.Gates, t.Tree, t.Results = Gating, e.Gates, e.Tree, e.Results
 	case e.Completes:
 		t.Phase = Done
 	case t.Dropped:
@@ -315,7 +325,11 @@ type Missed struct {
 }
 
 func (e Missed) apply(s *State, now time.Time) {
+	s.Agent.Leftovers = s.Agent.Leftovers || s.Doing == Gate // what it started may not have ended
 	s.idle()
+	if e.Action.Kind == Rollback { // it may have gone back
+		s.ungate()
+	}
 	s.answered(e.Action.Requests)
 	s.failure(e.Fault, now)
 }
@@ -374,6 +388,7 @@ func (e RolledBack) apply(s *State, now time.Time) {
 	if !e.Went {
 		return
 	}
+	s.ungate()
 	s.Checkpoints = Checkpoints{Last: now, Breaker: s.Checkpoints.Breaker}
 	s.Delivery.move(e.Head, e.Changed)
 }

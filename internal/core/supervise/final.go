@@ -125,6 +125,8 @@ func (s State) Status(base string) protocol.StatusReport {
 		switch t.Phase {
 		case Exited: // to the outside, a task runs until its checkpoint has decided it
 			status.State = protocol.TaskRunning
+		case Gating:
+			status.State = protocol.TaskGating
 		case Done, Failed:
 			if t.Reason != protocol.ReasonAgentNotStarted {
 				code := t.ExitCode

@@ -38,8 +38,8 @@ func Next(s State, now time.Time) Action {
 func over(s State, _ time.Time) (Action, bool) { return Action{}, s.Over() }
 
 func busy(s State, _ time.Time) (Action, bool) {
-	breakable := s.Doing == Push || s.Doing == Review
-	if breakable && s.End != GoOn && !s.Cancelled {
+	breakable := (s.Doing == Push || s.Doing == Review || s.Doing == Gate) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
+	if breakable && !s.Cancelled {
 		return Action{Kind: Cancel}, true
 	}
 	return Action{}, s.Doing != Wait
@@ -167,6 +167,10 @@ func tasks(s State, now time.Time) (Action, bool) {
 		return s.kill(), true
 	case phase == Exited:
 		return s.closeTask(now, i), true
+	case phase == Gating && now.Before(s.Checkpoints.RetryAt):
+		return Action{Until: s.Checkpoints.RetryAt}, true
+	case phase == Gating:
+		return s.Tasks[i].gate(), true
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
 		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
 	}

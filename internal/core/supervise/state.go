@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -42,11 +43,13 @@ func RulesOf(p policy.Effective) Rules {
 // Phase of a task.
 type Phase string
 
-// Phases of a task. Exited: its process ended, the checkpoint that closes it is still to be taken.
+// Phases of a task. Exited: its process ended, the checkpoint that closes it is still to be taken. Gating: that checkpoint completes the task,
+// and its gates are still to pass.
 const (
 	Pending Phase = "Pending"
 	Running Phase = "Running"
 	Exited  Phase = "Exited"
+	Gating  Phase = "Gating"
 	Done    Phase = "Done"
 	Failed  Phase = "Failed"
 )
@@ -65,6 +68,10 @@ type Task struct {
 	// ExitCode of the agent, once it exited. Stopped: the watchdog had to end it by then, so that the exit code 0 does not say that the task is done.
 	ExitCode int
 	Stopped  bool
+	// Gates that have to pass on Tree, which is that of the closing checkpoint, and Results of gates so far. All are empty before it.
+	Gates   []protocol.Gate
+	Tree    string
+	Results []gates.Result
 	// Corrections is how often the watchdog started it again because its work was not valid, and Correction the text for its next start; empty
 	// if there is none.
 	Corrections int
@@ -204,6 +211,8 @@ type State struct {
 	// Doing is the act in progress; Wait if there is none. Cancelled: the watchdog has cancelled it.
 	Doing     Kind
 	Cancelled bool
+	// Proving is the gate that runs, while Doing is Gate.
+	Proving protocol.Gate
 	// Final is the report that ended the attempt.
 	Final *protocol.FinalReport
 	// Left without a final report.
@@ -262,6 +271,9 @@ func (s State) untouched() bool {
 	}
 	i := s.Current()
 	started := i >= 0 && (s.Tasks[i].Phase != Pending || s.Tasks[i].Continues != "")
+	if i >= 0 && s.Tasks[i].Phase == Gating { // the closing checkpoint has captured it, and what a gate changes does not count
+		return true
+	}
 	return !started && !s.Agent.Leftovers && s.Checkpoints.Changed == 0
 }
 

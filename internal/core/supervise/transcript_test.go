@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -50,12 +51,14 @@ func TestTranscripts(t *testing.T) {
 }
 
 type player struct {
-	t      *testing.T
-	state  supervise.State
-	orders protocol.Orders
-	last   supervise.Action
-	wake   time.Time
-	out    strings.Builder
+	t *testing.T
+	// results of gates.
+	results []gates.Result
+	state   supervise.State
+	orders  protocol.Orders
+	last    supervise.Action
+	wake    time.Time
+	out     strings.Builder
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -111,7 +114,11 @@ func (p *player) scene(fields []string) bool {
 		}
 	case "tasks":
 		for _, name := range fields[1:] {
-			p.orders.Tasks = append(p.orders.Tasks, protocol.Task{Name: name})
+			t := protocol.Task{Name: name}
+			for _, g := range p.orders.Gates {
+				t.Gates = append(t.Gates, g.Name)
+			}
+			p.orders.Tasks = append(p.orders.Tasks, t)
 		}
 	case "seal":
 		p.state.Seal = true
@@ -121,6 +128,10 @@ func (p *player) scene(fields []string) bool {
 		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", len(fields) > 1
 	case "earlier":
 		p.state.Earlier = &protocol.FinalReport{Outcome: fields[1], Reason: fields[2], Message: "as before"}
+	case "gates":
+		for _, name := range fields[1:] {
+			p.orders.Gates = append(p.orders.Gates, protocol.Gate{Name: name, Command: []string{"make", name}})
+		}
 	case "sessions":
 		p.state.Sessions = true
 	case "unseen":
@@ -170,8 +181,10 @@ func (p *player) describe(a supervise.Action) string {
 	case supervise.Start:
 		words = append(words, a.Task)
 		if t, _ := p.state.Task(a.Task); t.Correction != "" {
-			words = append(words, "corrected:", t.Correction)
+			words = append(words, "corrected:", strings.ReplaceAll(strings.TrimSpace(t.Correction), "\n", "/"))
 		}
+	case supervise.Gate:
+		words = append(words, a.Gate.Name, "of", a.Task)
 	case supervise.Drop:
 		words = append(words, a.Task)
 	case supervise.Checkpoint:
@@ -268,6 +281,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return p.tools(args)
 	case "dropped":
 		return supervise.Dropped{Task: p.last.Task}
+	case "gated":
+		return p.gated(args)
 	case "laid":
 		return supervise.Laid{Head: args[0], Changed: true}
 	case "finished":
@@ -299,7 +314,20 @@ func (p *player) taken(verdict string, rest []string) supervise.Event {
 		e.Objection = strings.Join(rest, " ")
 	}
 	e.Completes = p.last.Closes && e.Settled && supervise.Completes(end, e.TreeVerdict, "")
+	if e.Completes {
+		e.Gates, e.Tree, e.Results = p.orders.GatesOf(p.last.Task), e.Head, p.results
+	}
 	return e
+}
+
+// gated reads "Failed 2": the state of the gate that ran last, and its exit code.
+func (p *player) gated(args []string) supervise.Event {
+	r := gates.Result{Gate: p.last.Gate.Name, Definition: gates.Sum(p.last.Gate), Tree: p.state.Delivery.Head, State: gates.State(args[0])}
+	if len(args) > 1 {
+		r.ExitCode, _ = strconv.Atoi(args[1])
+	}
+	p.results = gates.With(p.results, r)
+	return supervise.Gated{Task: p.last.Task, Result: r}
 }
 
 // steered reads "Hold m1 40s it repeats itself"; the time may be "-".
@@ -346,6 +374,11 @@ func (p *player) ordered(args []string) supervise.Event {
 			p.orders.Tasks = nil
 			for name := range strings.SplitSeq(value, ",") {
 				p.orders.Tasks = append(p.orders.Tasks, protocol.Task{Name: name})
+			}
+		case "gates":
+			p.orders.Gates = nil
+			for name := range strings.SplitSeq(value, ",") {
+				p.orders.Gates = append(p.orders.Gates, protocol.Gate{Name: name, Command: []string{"make", "another", name}})
 			}
 		case "mode":
 			p.orders.Mode, p.orders.NextMode = value, value

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,8 +26,10 @@ import (
 
 // Defaults of a delivery whose Feature says nothing.
 const (
-	defaultRevision    = "main"
-	defaultBranch      = "tidewaiter/"
+	defaultRevision = "main"
+	defaultBranch   = "tidewaiter/"
+	// defaultGateTimeout is the API's default, for objects that were stored without it.
+	defaultGateTimeout = 10 * time.Minute
 	defaultAuthor      = "Tidewaiter"
 	defaultAuthorEmail = "tidewaiter@noreply.tidewaiter.dev"
 	// subjectLimit is what Git's own tools show of a commit's first line (git-commit(1), DISCUSSION, rounded up).
@@ -44,6 +47,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Agent:      agent(f),
 		Prompt:     prompt,
 		Tasks:      Tasks(f),
+		Gates:      gates(f),
 		Plan:       Plan(f),
 		Locks:      locks,
 		Policy:     effective,
@@ -175,14 +179,40 @@ func Tasks(f *v1alpha1.Feature) []protocol.Task {
 	if f.Spec.Plan != nil {
 		for _, m := range f.Spec.Plan.Milestones {
 			for _, t := range m.Tasks {
-				tasks = append(tasks, protocol.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions})
+				tasks = append(tasks, protocol.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions, Gates: t.Gates})
 			}
 		}
 	}
 	if len(tasks) == 0 {
 		tasks = []protocol.Task{{Name: f.Name}}
 	}
+	last := &tasks[len(tasks)-1]
+	last.Gates = slices.Concat(last.Gates, unnamedGates(f, tasks))
 	return tasks
+}
+
+// unnamedGates are the gates that no task names.
+func unnamedGates(f *v1alpha1.Feature, tasks []protocol.Task) []string {
+	var list []string
+	for _, g := range f.Spec.Gates {
+		if !slices.ContainsFunc(tasks, func(t protocol.Task) bool { return slices.Contains(t.Gates, g.Name) }) {
+			list = append(list, g.Name)
+		}
+	}
+	return list
+}
+
+// gates of a Feature as its watchdog runs them.
+func gates(f *v1alpha1.Feature) []protocol.Gate {
+	var list []protocol.Gate
+	for _, g := range f.Spec.Gates {
+		gate := protocol.Gate{Name: g.Name, Command: g.Command, Timeout: defaultGateTimeout}
+		if g.Timeout != nil {
+			gate.Timeout = g.Timeout.Duration
+		}
+		list = append(list, gate)
+	}
+	return list
 }
 
 // Plan bounds the work of a Feature.

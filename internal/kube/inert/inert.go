@@ -24,8 +24,6 @@ func featureFields() []field[*v1alpha1.Feature] {
 	return []field[*v1alpha1.Feature]{
 		{"spec.delivery.pullRequest", func(f *v1alpha1.Feature) bool { return f.Spec.Delivery != nil && f.Spec.Delivery.PullRequest != nil }},
 		{"spec.dependsOn", func(f *v1alpha1.Feature) bool { return len(f.Spec.DependsOn) > 0 }},
-		{"spec.gates", func(f *v1alpha1.Feature) bool { return len(f.Spec.Gates) > 0 }},
-		{"spec.plan.milestones[].tasks[].gates", tasksHaveGates},
 		{"spec.planning", func(f *v1alpha1.Feature) bool {
 			return f.Spec.Planning != "" && f.Spec.Planning != v1alpha1.PlanningNone
 		}},
@@ -33,15 +31,6 @@ func featureFields() []field[*v1alpha1.Feature] {
 			return slices.ContainsFunc(f.Spec.Requests, func(r v1alpha1.Request) bool { return r.ApprovePlan != nil })
 		}},
 	}
-}
-
-func tasksHaveGates(f *v1alpha1.Feature) bool {
-	if f.Spec.Plan == nil {
-		return false
-	}
-	return slices.ContainsFunc(f.Spec.Plan.Milestones, func(m v1alpha1.Milestone) bool {
-		return slices.ContainsFunc(m.Tasks, func(t v1alpha1.Task) bool { return len(t.Gates) > 0 })
-	})
 }
 
 func ruleFields() []field[*v1alpha1.Rules] {

@@ -69,7 +69,7 @@ func validateTask(field string, t protocol.TaskStatus) error {
 	if w := t.Work; w != nil && (w.Checkpoint < 0 || w.Promoted < 0) {
 		return errors.New(field + ".work has a negative number")
 	}
-	return oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskDone, protocol.TaskFailed)
+	return oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskGating, protocol.TaskDone, protocol.TaskFailed)
 }
 
 // validatePlace is about where the work is, and what it has claimed.

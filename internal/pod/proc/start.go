@@ -25,6 +25,8 @@ type Command struct {
 	Dir string
 	// Input is all of its standard input, which ends after it. Nil leaves the input open for lines.
 	Input *string
+	// Output: Process.Output gets what it writes to standard output and standard error, instead of this process's own output.
+	Output bool
 }
 
 // RepliesFD is the descriptor of a started process that Process.Replies reads from.
@@ -38,6 +40,9 @@ type Process struct {
 	Input *Input
 	// Replies is what it writes to descriptor RepliesFD; reading fails once the process has ended.
 	Replies *os.File
+	// Output is what it and its children write to standard output and standard error; nil if they are this process's own. The caller reads it
+	// and closes it: a full pipe makes the command wait.
+	Output *os.File
 
 	done chan struct{}
 	exit Exit
@@ -90,7 +95,20 @@ func (c *Container) Start(command Command) (*Process, error) {
 	}
 	defer unix.Close(answer)
 	p := &Process{Input: input, Replies: replies, done: make(chan struct{})}
-	if err := c.reaper.launch(path, command, [2]int{ends[0], answer}, p); err != nil {
+	std := [4]int{ends[0], int(os.Stdout.Fd()), int(os.Stderr.Fd()), answer}
+	if command.Output {
+		output, written, err := newOutput("output")
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		defer unix.Close(written)
+		p.Output, std[1], std[2] = output, written, written
+	}
+	if err := c.reaper.launch(path, command, std, p); err != nil {
+		if p.Output != nil {
+			_ = p.Output.Close()
+		}
 		return nil, err
 	}
 	if command.Input != nil {
@@ -113,15 +131,15 @@ func newOutput(name string) (*os.File, int, error) {
 	return os.NewFile(uintptr(ends[0]), name), ends[1], nil
 }
 
-// launch starts a process and returns when it executes its command. The pipes are standard input and replies.
-func (r *reaper) launch(path string, command Command, pipes [2]int, p *Process) error {
+// launch starts a process and returns when it executes its command. std are its standard descriptors and the one for replies.
+func (r *reaper) launch(path string, command Command, std [4]int, p *Process) error {
 	verdict, told, err := newOutput("verdict")
 	if err != nil {
 		p.close()
 		return err
 	}
 	defer verdict.Close()
-	err = r.fork(path, command, [3]int{pipes[0], pipes[1], told}, p)
+	err = r.fork(path, command, std, told, p)
 	_ = unix.Close(told)
 	if err != nil {
 		p.close()
@@ -135,13 +153,13 @@ func (r *reaper) launch(path string, command Command, pipes [2]int, p *Process) 
 }
 
 // fork starts the launcher and registers it in one step.
-func (r *reaper) fork(path string, command Command, pipes [3]int, p *Process) error {
+func (r *reaper) fork(path string, command Command, std [4]int, told int, p *Process) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pid, err := syscall.ForkExec(ownProgram, append([]string{launcherName, path}, command.Argv...), &syscall.ProcAttr{
 		Dir:   command.Dir,
 		Env:   command.Env,
-		Files: []uintptr{uintptr(pipes[0]), os.Stdout.Fd(), os.Stderr.Fd(), RepliesFD: uintptr(pipes[1]), verdictFD: uintptr(pipes[2])},
+		Files: []uintptr{uintptr(std[0]), uintptr(std[1]), uintptr(std[2]), RepliesFD: uintptr(std[3]), verdictFD: uintptr(told)},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {

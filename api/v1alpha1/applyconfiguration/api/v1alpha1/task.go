@@ -14,7 +14,7 @@ type TaskApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// instructions are the instructions for the agent. It gets the Feature's prompt with them.
 	Instructions *string `json:"instructions,omitempty"`
-	// gates are the gates that must pass after this task, by name from spec.gates.
+	// gates are the gates that must pass after this task, by name from spec.gates, in the order in which they run.
 	Gates []string `json:"gates,omitempty"`
 }
 

@@ -12,7 +12,7 @@ package v1alpha1
 type TaskStatusApplyConfiguration struct {
 	// name is milestone/task, or the Feature's own name if the prompt is the one task.
 	Name *string `json:"name,omitempty"`
-	// state is the state of the task: Pending, Running, Done or Failed.
+	// state is the state of the task: Pending, Running, Gating (its gates run), Done or Failed.
 	State *string `json:"state,omitempty"`
 	// exitCode is the exit code of the agent's last run of the task.
 	ExitCode *int32 `json:"exitCode,omitempty"`

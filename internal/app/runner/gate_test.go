@@ -1,0 +1,111 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// gate runs a script as a gate, to its end.
+func (p *pod) gate(script string, env ...string) protocol.RunnerExited {
+	p.t.Helper()
+	nothing := ""
+	id, _, err := p.watchdog.Start(p.t.Context(), protocol.RunnerStart{Argv: []string{"/bin/sh", "-c", script}, Env: env, Dir: p.dir, Gate: true, Input: &nothing})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	e := p.exited()
+	if e.Start != id {
+		p.t.Fatalf("the exit is that of start %d, want %d", e.Start, id)
+	}
+	return e
+}
+
+// TestGateEnvironment: a gate has the container's PATH, folders of its own, and what the watchdog gives it. Nothing else of the container or the agent.
+func TestGateEnvironment(t *testing.T) {
+	p := newPod(t, nil)
+	e := p.gate(`env; echo "to standard error" >&2; touch "$HOME/x" "$TMPDIR/y"; read line; exit 3`, "HTTPS_PROXY=http://127.0.0.1:1")
+	if e.Code != 3 || e.OutputSize != int64(len(e.Output)) {
+		t.Errorf("the gate ended with code %d, and %d bytes of %d", e.Code, len(e.Output), e.OutputSize)
+	}
+	variables := map[string]string{}
+	for line := range strings.Lines(string(e.Output)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		variables[name] = value
+	}
+	for _, name := range []string{"INHERITED", "REPLACED", protocol.EnvReplies} {
+		if value, is := variables[name]; is {
+			t.Errorf("the gate has %s=%s", name, value)
+		}
+	}
+	if variables["CI"] != "true" || variables["LANG"] != "C.UTF-8" || variables["PATH"] == "" || variables["HTTPS_PROXY"] == "" {
+		t.Errorf("the gate's environment is %v", variables)
+	}
+	if _, is := variables["to standard error"]; !is {
+		t.Errorf("standard error is not in the output: %s", e.Output)
+	}
+	second := p.gate(`ls -A "$HOME" "$TMPDIR"; echo "$HOME"`)
+	if strings.Contains(string(second.Output), "x\n") || strings.Contains(string(second.Output), variables["HOME"]) {
+		t.Errorf("the second gate sees what the first has left: %s", second.Output)
+	}
+	if err := p.watchdog.Kill(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{variables["HOME"], variables["TMPDIR"]} {
+		if _, err := os.Stat(filepath.Join("/proc", fmt.Sprint(p.runner.Process.Pid), "root", folder)); !os.IsNotExist(err) {
+			t.Errorf("%s is still there after a kill: %v", folder, err)
+		}
+	}
+}
+
+// TestGateOutputIsBounded: the runner keeps the end of it, whatever a gate prints, and passes all of it on to the container's log.
+func TestGateOutputIsBounded(t *testing.T) {
+	p := newPod(t, nil)
+	e := p.gate(`i=0; while [ $i -lt 20 ]; do head -c 110000 /dev/zero | tr '\0' 'x'; i=$((i+1)); done; printf 'the end'`)
+	if len(e.Output) != protocol.MaxGateOutput || e.OutputSize != 20*110000+7 || !bytes.HasSuffix(e.Output, []byte("xthe end")) {
+		t.Errorf("%d bytes of %d are kept, ending with %q", len(e.Output), e.OutputSize, e.Output[max(0, len(e.Output)-20):])
+	}
+	if log := p.log.String(); strings.Count(log, "x") < 20*110000 {
+		t.Errorf("the container's log has %d bytes", len(log))
+	}
+}
+
+// TestGateThatLeavesAProcess: the exit is told although a process that the gate left still has its output.
+func TestGateThatLeavesAProcess(t *testing.T) {
+	p := newPod(t, nil)
+	began := time.Now()
+	e := p.gate(`(while :; do echo more; done) & exit 7`)
+	if e.Code != 7 || time.Since(began) > 30*time.Second {
+		t.Errorf("code %d after %s", e.Code, time.Since(began))
+	}
+	if err := p.watchdog.Kill(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if e := p.gate(`echo fine`); e.Code != 0 || string(e.Output) != "fine\n" {
+		t.Errorf("the gate after it: %+v", e)
+	}
+}
+
+// TestStartAfterAKilledGate: when a kill is answered, the next start is taken.
+func TestStartAfterAKilledGate(t *testing.T) {
+	p := newPod(t, nil)
+	nothing := ""
+	for i := range 100 {
+		start := protocol.RunnerStart{Argv: []string{"/bin/sh", "-c", "while :; do echo more; done"}, Dir: p.dir, Gate: true, Input: &nothing}
+		if _, _, err := p.watchdog.Start(t.Context(), start); err != nil {
+			t.Fatalf("start %d: %v", i, err)
+		}
+		if err := p.watchdog.Kill(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

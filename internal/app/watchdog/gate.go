@@ -1,0 +1,190 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/redacted"
+)
+
+const (
+	// gateGrace is how long a gate may take to end after its timeout, on SIGTERM.
+	gateGrace = 10 * time.Second
+	// stopGateWithin bounds the end of a gate that is called off, and of what it changed, in a pod that may have to end.
+	stopGateWithin = 20 * time.Second
+)
+
+// output of a gate, which may have secrets in it.
+type output struct{ Text string }
+
+// gate runs one gate on the tree of its task's closing checkpoint. Whatever it changes in captured paths goes back.
+func (x *acts) gate(ctx context.Context, a supervise.Action) (supervise.Event, error) {
+	task := x.attempt.journal.State().Tasks[a.Task]
+	ran, err := x.prove(ctx, task, a.Gate)
+	if err != nil {
+		return x.gateMissed(ctx, a, err)
+	}
+	ran.Task = a.Task
+	x.log().InfoContext(ctx, "Gate", "task", a.Task, "gate", a.Gate.Name, "state", string(ran.Result.State), "code", ran.Result.ExitCode,
+		"duration", ran.Result.Duration.String(), "changed", len(ran.Result.Changed)+ran.Result.ChangedMore)
+	return supervise.Gated{Task: a.Task, Result: ran.Result}, x.note(journal.Record{GateRan: &ran}, "gate ran")
+}
+
+// gateMissed says what a gate failed of that is not the agent's fault: it is run again.
+func (x *acts) gateMissed(ctx context.Context, a supervise.Action, err error) (supervise.Event, error) {
+	switch {
+	case steps.Fatal(err):
+		return nil, err
+	case ctx.Err() != nil:
+		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
+	case errors.Is(err, runnerlink.ErrDisconnected), errors.Is(err, runnerlink.ErrLost):
+		return x.unreachable(ctx, err)
+	}
+	fault := faults.Of(err, protocol.ReasonCheckpointFailed)
+	x.log().ErrorContext(ctx, "Cannot run a gate", "task", a.Task, "gate", a.Gate.Name, "reason", fault.Reason, "error", err.Error())
+	return supervise.Missed{Action: a, Fault: fault}, nil
+}
+
+// prove runs a gate, again if it does not end in its time, and puts back what it changed.
+func (x *acts) prove(ctx context.Context, task journal.Task, g protocol.Gate) (ran journal.GateRan, err error) {
+	tree, changes := task.Gating, task.Policy.Changes
+	_, found, err := x.services.checkpoint.PutBack(ctx, tree, changes, nil) // a crash may have left something of an earlier run
+	if err != nil {
+		return ran, err
+	}
+	ran.Result = gates.Result{Gate: g.Name, Definition: gates.Sum(g), Tree: tree}
+	x.spoilt = true
+	for try := 1; try <= gates.Tries; try++ {
+		exit, err := x.runGate(ctx, g, &ran)
+		if err != nil {
+			return ran, errors.Join(err, x.callOff(ctx, tree, task, found))
+		}
+		clean := redacted.Document(output{string(exit.Output)})
+		ran.Result.Output = gates.End([]byte(clean.Text), exit.OutputSize-int64(len(exit.Output)))
+		if ran.Result.State != gates.TimedOut {
+			break
+		}
+	}
+	if err := x.attempt.options.Probe.After("gate ended"); err != nil {
+		return ran, err
+	}
+	paths, _, err := x.services.checkpoint.PutBack(ctx, tree, changes, &found)
+	x.spoilt = err != nil
+	ran.Result.Changes(paths)
+	return ran, err
+}
+
+// runGate starts a gate, waits for its end or its timeout, and ends what it left.
+func (x *acts) runGate(ctx context.Context, g protocol.Gate, ran *journal.GateRan) (exit protocol.RunnerExited, err error) {
+	nothing := ""
+	select {
+	case <-x.gateExits: // of a gate that was called off
+	default:
+	}
+	within, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	began := x.attempt.options.Now()
+	id, _, err := x.agent.Start(within, protocol.RunnerStart{Argv: g.Command, Env: runtimes.ProxyEnv(x.proxyURL), Dir: x.attempt.options.Paths.Workspace, Input: &nothing, Gate: true})
+	if refused, is := errors.AsType[*runnerlink.RefusedError](err); is {
+		ran.Result.State, ran.Result.Message = gates.NotStarted, plain.CutBytes(refused.Reason, faults.MaxMessage)
+		return exit, nil
+	}
+	if err != nil {
+		return exit, err
+	}
+	ran.Start = id
+	timeout := time.NewTimer(g.Timeout)
+	defer timeout.Stop()
+	timedOut := false
+	for exit.Start != id {
+		select {
+		case exit = <-x.gateExits:
+		case <-timeout.C:
+			timedOut = true
+			if err := x.endGate(ctx, gateGrace); err != nil {
+				return exit, err
+			}
+			if exit, err = x.lastExit(ctx, id); err != nil {
+				return exit, err
+			}
+		case <-ctx.Done():
+			return exit, ctx.Err()
+		}
+	}
+	ran.Result.State, ran.Result.ExitCode, ran.Result.Duration = gates.Of(exit.Code, timedOut), exit.Code, x.attempt.options.Now().Sub(began)
+	if ran.Result.State == gates.NotStarted {
+		ran.Result.Message = fmt.Sprintf("exit code %d says that a command was not found or is not executable", exit.Code)
+	}
+	return exit, x.endGate(ctx, 0)
+}
+
+// lastExit waits for the exit of a gate that was killed.
+func (x *acts) lastExit(ctx context.Context, id int64) (protocol.RunnerExited, error) {
+	within, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for {
+		select {
+		case exit := <-x.gateExits:
+			if exit.Start == id {
+				return exit, nil
+			}
+		case <-within.Done():
+			return protocol.RunnerExited{}, fmt.Errorf("the runner does not tell how the gate ended: %w", within.Err())
+		}
+	}
+}
+
+// gating says whether gates were to run when the watchdog ended.
+func gating(j journal.State) bool {
+	for _, t := range j.Tasks {
+		if t.Gating != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// mend puts back what gates changed that nobody could wait for. No process of the container may run.
+func (x *acts) mend(ctx context.Context) error {
+	if !x.spoilt {
+		return nil
+	}
+	j := x.attempt.journal.State()
+	_, _, err := x.services.checkpoint.PutBack(ctx, j.Workspace.Tree, j.Orders.Policy.Changes, nil)
+	x.spoilt = x.spoilt && err != nil
+	return err
+}
+
+// endGate ends every process of the container.
+func (x *acts) endGate(ctx context.Context, grace time.Duration) error {
+	within, cancel := context.WithTimeout(ctx, grace+killWithin)
+	defer cancel()
+	return x.agent.Kill(within, grace)
+}
+
+// callOff ends a gate that is called off or cannot be waited for, and puts back what it changed, as far as that goes: the next run begins with the same.
+func (x *acts) callOff(ctx context.Context, tree string, task journal.Task, found checkpoint.Found) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGateWithin)
+	defer cancel()
+	if err := x.endGate(ctx, 0); err != nil {
+		return err
+	}
+	_, _, err := x.services.checkpoint.PutBack(ctx, tree, task.Policy.Changes, &found)
+	x.spoilt = err != nil
+	return err
+}

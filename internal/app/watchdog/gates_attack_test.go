@@ -1,0 +1,236 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// another adds a second task after the gated one, and has the agent of each write its own page.
+func another(o *protocol.Orders) {
+	o.Tasks = append(o.Tasks, protocol.Task{Name: "another"})
+}
+
+// pages is an agent that writes a page with the name of its task.
+const pages = `mkdir -p web/pages; echo page > "web/pages/$(echo $TIDEWAITER_TASK | tr / -).html"`
+
+// TestGatesEditedWhileOneRuns: what the orders no longer say is called off, and the task is decided by what they say now.
+func TestGatesEditedWhileOneRuns(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string]func(*protocol.Orders){
+		"removed": func(o *protocol.Orders) { o.Gates, o.Tasks[0].Gates = nil, nil },
+		"edited":  func(o *protocol.Orders) { o.Gates[0].Command = []string{"true"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newGated(t, pages, "")
+			w.marking("echo spoilt > web/spoilt.html; sleep 20")
+			w.intake.Order(another)
+			p := w.start(1, nil)
+			w.eventually("the gate runs", func() bool { return w.runs() > 0 })
+			began := time.Now()
+			w.intake.Order(order)
+			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			if took := time.Since(began); took > 15*time.Second {
+				t.Errorf("the gate was not called off: %s", took)
+			}
+			if chain := w.trusted("rev-list", "--objects", protocol.RefChain); strings.Contains(chain, "spoilt") {
+				t.Error("what the gate wrote is in a checkpoint")
+			}
+		})
+	}
+}
+
+// TestGatesRemovedWhenOneEnds: a result that nobody asks for any more ends no watchdog.
+func TestGatesRemovedWhenOneEnds(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, "true")
+	p := w.start(1, func(step string) error {
+		if step == "gate ended" {
+			w.intake.Order(func(o *protocol.Orders) { o.Gates, o.Tasks[0].Gates = nil, nil })
+			w.eventually("the orders are journaled", func() bool {
+				records, _ := w.recorded()
+				for _, r := range records {
+					if r.Orders != nil && len(r.Orders.Gates) == 0 {
+						return true
+					}
+				}
+				return false
+			})
+		}
+		return nil
+	})
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+}
+
+// TestACrashWhileAGateOfAnEditedTaskRuns: what the gate wrote is not taken for work of the agent.
+func TestACrashWhileAGateOfAnEditedTaskRuns(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string]func(*protocol.Orders){
+		"task dropped":  func(o *protocol.Orders) { o.Tasks = []protocol.Task{{Name: "another"}} },
+		"gates removed": func(o *protocol.Orders) { o.Gates, o.Tasks[0].Gates = nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newGated(t, pages, "echo spoilt > web/spoilt.html")
+			w.intake.Order(another)
+			p := w.start(1, pullAt("gate ended", 1))
+			if err := p.wait(); !errors.Is(err, errPulled) {
+				t.Fatalf("the watchdog ended with %v", err)
+			}
+			w.intake.Order(order)
+			p.resume(false)
+			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			if chain := w.trusted("rev-list", "--objects", protocol.RefChain); strings.Contains(chain, "spoilt") {
+				t.Error("what the gate wrote is in a checkpoint")
+			}
+		})
+	}
+}
+
+// TestACrashAfterAGateThatWasCalledOff: the end of the gate is not taken for that of the next task's agent.
+func TestACrashAfterAGateThatWasCalledOff(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, "")
+	w.marking("sleep 1000")
+	p := w.start(1, pullAt("task begun", 2))
+	w.eventually("the gate runs", func() bool { return w.runs() > 0 })
+	w.intake.Order(func(o *protocol.Orders) { o.Tasks = []protocol.Task{{Name: "another"}} })
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	p.resume(false)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.delivered("web/pages/another.html"); got != "page" {
+		t.Errorf("delivered %q", got)
+	}
+}
+
+// TestAGateThatHidesWhatItWrites: ignore rules of its own, links and repositories in the way do not keep what it wrote.
+func TestAGateThatHidesWhatItWrites(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"ignore rules":        `echo '*.html' > web/.gitignore; echo spoilt > web/spoilt.html`,
+		"ignore rules twice":  `mkdir web/a; echo '*.html' > web/a/.gitignore; echo spoilt > web/a/spoilt.html; echo a > web/.gitignore`,
+		"a link":              `rm -rf web; ln -s "OUTSIDE" web; echo spoilt > web/spoilt.html`,
+		"a repository":        `git init -q web; echo spoilt > web/spoilt.html`,
+		"a repository inside": `git init -q web/inside; echo spoilt > web/inside/spoilt.html`,
+		"a bad repository":    `mkdir web/.git; echo 'gitdir: /nowhere' > web/.git/HEAD; echo spoilt > web/spoilt.html`,
+		"a daemon":            `setsid sh -c 'trap "" TERM HUP; while :; do echo spoilt > web/spoilt.html; done' > /dev/null 2>&1 & sleep 0.2`,
+		"pipes":               `rm -rf web; mkfifo web`,
+		"all gone":            `rm -rf .[a-z]* *; mkdir README.md; echo spoilt > README.md/spoilt`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newGated(t, pages, "", `[ "$(cat web/index.html)" = "<h1>Shop</h1>" ] && [ ! -L web ] && [ ! -e web/spoilt.html ] && [ -f README.md ] && ! [ -e web/.gitignore ] && [ -e web/pages/login.html ]`)
+			outside := w.mkdir("outside")
+			w.write("outside/index.html", "outside")
+			w.intake.Order(another)
+			w.marking(strings.ReplaceAll(script, "OUTSIDE", outside))
+			wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			w.wantRan("gate-0 Passed 0", "gate-1 Passed 0")
+			if chain := w.trusted("rev-list", "--objects", protocol.RefChain); strings.Contains(chain, "spoilt") {
+				t.Error("what the gate wrote is in a checkpoint")
+			}
+			if data, err := os.ReadFile(filepath.Join(outside, "index.html")); string(data) != "outside" {
+				t.Errorf("outside of the workspace: %q, %v", data, err)
+			}
+			if got := w.git("-C", w.origin, "diff", "--name-only", "main", "tidewaiter/login"); got != "web/pages/another.html\nweb/pages/login.html" {
+				t.Errorf("the delivery changes %q", got)
+			}
+		})
+	}
+}
+
+// TestAGateThatWritesTooMuch: what no checkpoint takes goes back all the same.
+func TestAGateThatWritesTooMuch(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"a large file": `head -c 300000 /dev/zero > web/large.html`,
+		"many files":   `mkdir web/many; for i in $(seq 200); do echo $i > web/many/$i; done`,
+		"many bytes":   `mkdir web/many; for i in $(seq 40); do head -c 60000 /dev/zero > web/many/$i; done`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newGated(t, pages, script)
+			w.intake.Order(func(o *protocol.Orders) {
+				o.Policy.Changes.MaxFileSize, o.Policy.Changes.MaxWorkspaceFiles, o.Policy.Changes.MaxWorkspaceSize = 100_000, 100, 1_000_000
+			})
+			p := w.start(1, nil)
+			w.eventually("the gate has run, or the breaker opens", func() bool {
+				return len(w.ran()) > 0 || strings.Contains(w.log.String(), "Breaker opens")
+			})
+			if len(w.ran()) == 0 {
+				t.Fatalf("the breaker is open: %+v", w.intake.Status())
+			}
+			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		})
+	}
+}
+
+// TestARollbackWhileGatesRun: what a user took back does not come again, and only what has passed is delivered.
+func TestARollbackWhileGatesRun(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, "", "", good)
+	w.marking(w.waitFor("gate"))
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `case "$TIDEWAITER_INSTRUCTIONS" in *"exited with code 3"*) echo good > web/page.html;; *) echo bad > web/page.html; ` + w.waitFor("agent") + ` echo good > web/page.html;; esac`
+	})
+	p := w.start(1, nil)
+	w.eventually("the agent writes", func() bool {
+		_, err := os.Stat(filepath.Join(w.paths.Workspace, "web/page.html"))
+		return err == nil
+	})
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = append(o.Requests, protocol.Request{ID: "c", Kind: protocol.RequestCheckpoint})
+	})
+	w.eventually("the checkpoint", func() bool { return w.result("c") != nil })
+	w.signal("agent")
+	w.eventually("the gate runs", func() bool { return w.runs() > 0 })
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Generation++
+		o.Requests = append(o.Requests, protocol.Request{ID: "r", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull, Checkpoint: 1}})
+	})
+	w.eventually("the watchdog has the request", func() bool {
+		records, _ := w.recorded()
+		for _, r := range records {
+			if r.Orders != nil && slices.ContainsFunc(r.Orders.Requests, func(q protocol.Request) bool { return q.ID == "r" }) {
+				return true
+			}
+		}
+		return false
+	})
+	w.signal("gate")
+	f := p.finish()
+	t.Logf("ran %q, result %+v, final %+v", w.ran(), w.result("r"), f)
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.delivered("web/page.html"); got != "good" {
+		t.Errorf("delivered %q", got)
+	}
+	w.wantProved()
+}
+
+// wantProved: each gate of the orders has passed on the tree that was delivered.
+func (w *world) wantProved() {
+	w.t.Helper()
+	tree := w.git("-C", w.origin, "rev-parse", "refs/heads/tidewaiter/login^{tree}")
+	passed := map[string]bool{}
+	records, _ := w.recorded()
+	for _, r := range records {
+		if g := r.GateRan; g != nil && g.Result.Tree == tree && g.Result.State == "Passed" {
+			passed[g.Result.Gate] = true
+		}
+	}
+	if len(passed) != 2 {
+		w.t.Errorf("gates that passed on the delivered tree %s: %v", tree, passed)
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal_test
+
+import (
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+var (
+	unit = protocol.Gate{Name: "unit", Command: []string{"make", "test"}}
+	lint = protocol.Gate{Name: "lint", Command: []string{"make", "lint"}}
+)
+
+// gatedOrders list the task form with gates.
+func gatedOrders(list ...protocol.Gate) journal.Record {
+	o := &protocol.Orders{Tasks: []protocol.Task{{Name: "form"}}, Gates: list}
+	for _, g := range list {
+		o.Tasks[0].Gates = append(o.Tasks[0].Gates, g.Name)
+	}
+	return journal.Record{Orders: o}
+}
+
+// ran is the record of a gate on a tree.
+func ran(g protocol.Gate, tree string, state gates.State) journal.Record {
+	return journal.Record{GateRan: &journal.GateRan{Task: "form", Start: 9, Result: gates.Result{Gate: g.Name, Definition: gates.Sum(g), Tree: tree, State: state}}}
+}
+
+// TestGatedTask: a task is done when each gate that the orders list for it has passed on the tree of its closing checkpoint.
+func TestGatedTask(t *testing.T) {
+	closed := []journal.Record{attempt1, base, gatedOrders(unit, lint), begun, started, {TaskEnded: &journal.TaskEnded{Name: "form"}}, held, heldDone, good, goodDone}
+	other := unit
+	other.Command = []string{"make", "other"}
+	back := journal.Record{Intent: &journal.Intent{Sequence: 5, Commit: "k5", OldChain: "k4", Tree: "t4", Delivery: "d4", OldDelivery: "d4", Restore: "bt", Chosen: true,
+		TreeVerdict: protocol.Valid, Report: protocol.CheckpointReport{Settled: true}}}
+	for name, c := range map[string]struct {
+		more   []journal.Record
+		done   bool
+		gating string
+	}{
+		"no gate has run":                 {nil, false, "t4"},
+		"one has passed":                  {[]journal.Record{ran(unit, "t4", gates.Passed)}, false, "t4"},
+		"both have passed":                {[]journal.Record{ran(unit, "t4", gates.Passed), ran(lint, "t4", gates.Passed)}, true, ""},
+		"one has failed":                  {[]journal.Record{ran(unit, "t4", gates.Failed), ran(lint, "t4", gates.Passed)}, false, "t4"},
+		"one has failed, and then passed": {[]journal.Record{ran(unit, "t4", gates.Failed), ran(lint, "t4", gates.Passed), ran(unit, "t4", gates.Passed)}, true, ""},
+		"another definition has passed":   {[]journal.Record{ran(other, "t4", gates.Passed), ran(lint, "t4", gates.Passed)}, false, "t4"},
+		"that definition is ordered":      {[]journal.Record{ran(other, "t4", gates.Passed), ran(lint, "t4", gates.Passed), gatedOrders(other, lint)}, true, ""},
+		"the other gate goes":             {[]journal.Record{ran(unit, "t4", gates.Passed), gatedOrders(unit)}, true, ""},
+		"all gates go":                    {[]journal.Record{gatedOrders()}, true, ""},
+		"the task goes":                   {[]journal.Record{{Orders: &protocol.Orders{}}}, false, "t4"},
+		"the agent corrects":              {[]journal.Record{ran(unit, "t4", gates.Failed), {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}}}, false, ""},
+		"the pod was lost":                {[]journal.Record{ran(unit, "t4", gates.Passed), attempt2}, false, "t4"},
+		"the pod was lost between":        {[]journal.Record{ran(unit, "t4", gates.Passed), attempt2, ran(lint, "t4", gates.Passed)}, true, ""},
+		"a rollback":                      {[]journal.Record{back, {Done: &journal.Done{Sequence: 5}}}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := read(t, write(t, append(closed, c.more...)...))
+			task := s.Tasks["form"]
+			if task.Done != c.done || task.Gating != c.gating {
+				t.Errorf("the task is %+v", task)
+			}
+			if !c.done && name != "the agent corrects" && (!task.Begun || !task.Ended) {
+				t.Errorf("its agent has not ended: %+v", task)
+			}
+		})
+	}
+	if task := read(t, write(t, append(closed, ran(unit, "t4", gates.Failed), journal.Record{TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}})...)).Tasks["form"]; task.Before != 9 || task.Corrections != 1 {
+		t.Errorf("the exit of a gate could be taken for that of the agent: %+v", task)
+	}
+	restarted := journal.Record{TaskRestarted: &journal.TaskRestarted{Name: "form", Text: "Fix it."}}
+	if task := read(t, write(t, append(closed, ran(unit, "t4", gates.Failed), restarted)...)).Tasks["form"]; !task.Restarts() || task.Corrections != 1 {
+		t.Errorf("an agent without sessions: %+v", task)
+	}
+}
+
+// TestAGateOfAnotherTree: a result that cannot follow is an error, not a proof.
+func TestAGateOfAnotherTree(t *testing.T) {
+	s := read(t, write(t, attempt1, base, gatedOrders(unit), begun))
+	if _, err := s.Apply(ran(unit, "t4", gates.Passed)); err == nil {
+		t.Error("a gate counts before there is a closing checkpoint")
+	}
+}
+
+// TestResultsLast: what says something about the tree counts in the next attempt; a gate that could not run does not.
+func TestResultsLast(t *testing.T) {
+	s := read(t, write(t, attempt1, base, gatedOrders(unit, lint), begun, started, journal.Record{TaskEnded: &journal.TaskEnded{Name: "form"}}, held, heldDone, good, goodDone,
+		ran(unit, "t4", gates.Failed), ran(lint, "t4", gates.NotStarted), attempt2))
+	if len(s.Results) != 1 || s.Results[0].Gate != "unit" {
+		t.Errorf("results %+v", s.Results)
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
+)
+
+// gate makes a gate of a script.
+func gate(name, script string) v1alpha1.Gate {
+	return v1alpha1.Gate{Name: name, Command: []string{"/bin/sh", "-c", script}, Timeout: &metav1.Duration{Duration: time.Minute}}
+}
+
+// TestGatesProveATask: an agent with a session hears what its gate said, and mends its work; nothing that the agent leaves changes what the gate does.
+func TestGatesProveATask(t *testing.T) {
+	t.Parallel()
+	for _, runtime := range runtimesWithSessions {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			p, about := newPlace(t, 5*time.Minute), "gates of "+runtime
+			session(t, p, runtime, about, `turns:
+- text: I write it.
+  run: mkdir -p web "$HOME/bin" && echo bad > web/page.html && printf '#!/bin/sh\nexit 0\n' > "$HOME/bin/grep" && chmod +x "$HOME/bin/grep"
+- text: It is written.
+- text: I mend it.
+  run: echo good > web/page.html
+- text: It is mended.`, func(s *v1alpha1.FeatureSpec) {
+				s.Gates = []v1alpha1.Gate{gate("page", `[ -z "$(ls -A "$HOME")" ] && [ -z "$TIDEWAITER_TASK" ] || exit 5; grep -q good web/page.html || { echo "the page is bad"; exit 3; }`)}
+			})
+			f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+			if got := p.history(f.Status.Branch); !strings.Contains(got, " blob 5\ngood\n") {
+				t.Errorf("the branch lacks the page:\n%s", got)
+			}
+			if body := said(p, about); !strings.Contains(body, "exited with code 3") || !strings.Contains(body, "the page is bad") {
+				t.Errorf("the session does not have what the gate said: %.3000s", body)
+			}
+		})
+	}
+}
+
+// TestGatesBlockWhatTheyRefuse: nothing is pushed, and the condition says which gate, and what to do if its command is wrong.
+func TestGatesBlockWhatTheyRefuse(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	for name, c := range map[string]struct{ script, reason, message string }{
+		"refused": {"echo no; exit 4", v1alpha1.ReasonGateFailed, `gate "check" exited with code 4`},
+		"wrong":   {"no-such-program", v1alpha1.ReasonGateNotStarted, `gate "check" could not be started`},
+	} {
+		p.feature(name, `echo page >> web/page.html`, func(s *v1alpha1.FeatureSpec) { s.Gates = []v1alpha1.Gate{gate("check", c.script)} })
+		f := p.phase(name, v1alpha1.PhaseBlocked, c.reason)
+		if got := cluster.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(got, c.message) {
+			t.Errorf("%s: message %q", name, got)
+		}
+		if head, err := gitServer.Branch(p.ctx, p.repository, "tidewaiter/"+name); err != nil || head != "" {
+			t.Errorf("%s: the server has the branch at %q, %v", name, head, err)
+		}
+	}
+	// A gate that is corrected in the spec runs without the agent.
+	p.change("wrong", func(s *v1alpha1.FeatureSpec) {
+		s.Gates[0].Command = []string{"true"}
+		s.Requests = append(s.Requests, v1alpha1.Request{ID: "again", Retry: &v1alpha1.RetryRequest{}})
+	})
+	f := p.phase("wrong", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if got := p.history(f.Status.Branch); !strings.Contains(got, " blob 5\npage\n") {
+		t.Errorf("the agent was started again:\n%s", got)
+	}
+}
