@@ -248,14 +248,27 @@ func (r *runner) kill(id int64, grace time.Duration) {
 			r.refuse(id, "%v", err)
 			return
 		}
-		r.killed(id, session)
+		r.killed(session, id)
 	}) && r.frozen
 }
 
-// killed answers a kill.
-func (r *runner) killed(id int64, session context.Context) {
-	r.checkEnd()
-	r.send(protocol.RunnerEvent{ID: id, Killed: &protocol.RunnerKilled{}})
+// killed answers a kill once the end of what was started has been told: the output of a gate may still be read.
+func (r *runner) killed(session context.Context, id int64) {
+	told := func() {
+		if session.Err() == nil {
+			r.checkEnd()
+			r.send(protocol.RunnerEvent{ID: id, Killed: &protocol.RunnerKilled{}})
+		}
+	}
+	if r.agent == nil {
+		told()
+		return
+	}
+	ended := r.agent.ended
+	go func() {
+		<-ended
+		r.post(told)
+	}()
 }
 
 func (r *runner) input(id int64, line string) {

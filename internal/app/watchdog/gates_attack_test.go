@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -232,5 +233,102 @@ func (w *world) wantProved() {
 	}
 	if len(passed) != 2 {
 		w.t.Errorf("gates that passed on the delivered tree %s: %v", tree, passed)
+	}
+}
+
+// TestAGateThatEndsTheRunner: a gate with code of the agent can end the agent's container. It is no result, and each attempt ends in order.
+func TestAGateThatEndsTheRunner(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{"terminates": "kill -TERM 1; sleep 1000", "kills all": "kill -KILL -1; sleep 1000"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newGated(t, pages, "")
+			w.marking(`[ $(wc -l < ` + filepath.Join(w.dir, "gate-runs") + `) -gt 1 ] || { ` + script + `; }`)
+			p := w.start(1, nil)
+			err := p.wait()
+			t.Logf("the watchdog ended with %v, gates ran %q", err, w.ran())
+			if w.intake.Final(1) == nil {
+				p.kill()
+				wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			} else {
+				t.Logf("final %+v", w.intake.Final(1))
+			}
+		})
+	}
+}
+
+// TestSecretsAtTheCut: a secret whose beginning is not kept is not told either, however short the rest becomes.
+func TestSecretsAtTheCut(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, `for i in $(seq 60); do echo "-----BEGIN RSA PRIVATE KEY-----"; for j in $(seq 30); do echo "MIIEpAIBAAKCAQEAxfromakeyfromakeyfromakeyfromakeyfromakeyfromakey"; done; echo "-----END RSA PRIVATE KEY-----"; done; exit 1`)
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.Supervision.MaxCorrections = 0 })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonGateFailed)
+	records, _ := w.recorded()
+	for _, r := range records {
+		if g := r.GateRan; g != nil && strings.Contains(g.Result.Output, "fromakey") {
+			t.Errorf("the output has a part of a key: %.300q", g.Result.Output)
+		}
+	}
+}
+
+// TestAFailedGateIsTriedAgainByRetry: a user who has mended what a gate needs may try again, although the tree is the same.
+func TestAFailedGateIsTriedAgainByRetry(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, "")
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.Supervision.MaxCorrections = 0 })
+	w.marking("[ -e " + filepath.Join(w.dir, "signals", "mended") + " ]")
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonGateFailed)
+	w.signal("mended")
+	f := w.start(2, nil).finish()
+	if w.runs() != 2 {
+		t.Errorf("the gate ran %d times, final %+v", w.runs(), f)
+	}
+}
+
+// TestAGateWithExitCodesOfSignals has failed.
+func TestAGateWithExitCodesOfSignals(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, "exit 143", "kill -KILL $$")
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.Supervision.MaxCorrections = 0 })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonGateFailed)
+	w.wantRan("gate-0 Failed 143", "gate-1 Failed 137")
+}
+
+// TestARequestWhileAGateRuns is answered.
+func TestARequestWhileAGateRuns(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, "")
+	w.marking(w.waitFor("gate"))
+	p := w.start(1, nil)
+	w.eventually("the gate runs", func() bool { return w.runs() > 0 })
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Generation++
+		o.Requests = append(o.Requests, protocol.Request{ID: "c", Kind: protocol.RequestCheckpoint})
+	})
+	w.eventually("the watchdog has the request", func() bool {
+		records, _ := w.recorded()
+		return slices.ContainsFunc(records, func(r journal.Record) bool { return r.Orders != nil && len(r.Orders.Requests) == 1 })
+	})
+	w.signal("gate")
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if r := w.result("c"); r == nil || !r.OK {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// TestASealRunOfAGatedFeature: a rollback between attempts is not undone by a gate of the next one.
+func TestASealRunOfAGatedFeature(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, `[ -e web/index.html ] && rm -f web/index.html; echo page > web/page.html`, "no-such-program-here")
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonGateNotStarted)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = append(o.Requests, protocol.Request{ID: "r", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackPaths, Paths: []string{"web/page.html"}, Checkpoint: 1}})
+	})
+	f := w.seal(2)
+	t.Logf("seal: %+v, result %+v", f, w.result("r"))
+	w.intake.Order(func(o *protocol.Orders) { o.Gates[0].Command = []string{"true"} })
+	wantFinal(t, w.start(3, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.delivered("web/page.html"); got != "page" {
+		t.Errorf("delivered %q", got)
 	}
 }
