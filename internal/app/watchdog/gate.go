@@ -27,6 +27,8 @@ const (
 	gateGrace = 10 * time.Second
 	// stopGateWithin bounds the end of a gate that is called off, and of what it changed, in a pod that may have to end.
 	stopGateWithin = 20 * time.Second
+	// longestSecret bounds the length of a secret in bytes: the private key of the longest RSA modulus in use, with its lines, is 13 KB.
+	longestSecret = 16 << 10
 )
 
 // output of a gate, which may have secrets in it.
@@ -74,8 +76,7 @@ func (x *acts) prove(ctx context.Context, task journal.Task, g protocol.Gate) (r
 		if err != nil {
 			return ran, errors.Join(err, x.callOff(ctx, tree, task, found))
 		}
-		clean := redacted.Document(output{string(exit.Output)})
-		ran.Result.Output = gates.End([]byte(clean.Text), exit.OutputSize-int64(len(exit.Output)))
+		ran.Result.Output = told(exit)
 		if ran.Result.State != gates.TimedOut {
 			break
 		}
@@ -87,6 +88,16 @@ func (x *acts) prove(ctx context.Context, task journal.Task, g protocol.Gate) (r
 	x.spoilt = err != nil
 	ran.Result.Changes(paths)
 	return ran, err
+}
+
+// told is the end of a gate's output without secrets. A secret may begin before what the runner has kept: what its first bytes became is left out.
+func told(exit protocol.RunnerExited) string {
+	clean, more := redacted.Document(output{string(exit.Output)}).Text, exit.OutputSize-int64(len(exit.Output))
+	if more > 0 {
+		first := redacted.Document(output{string(exit.Output[:min(longestSecret, len(exit.Output))])}).Text
+		clean = clean[min(len(first), len(clean)):]
+	}
+	return gates.End([]byte(clean), more)
 }
 
 // runGate starts a gate, waits for its end or its timeout, and ends what it left.

@@ -118,12 +118,12 @@ func On(results []Result, all []protocol.Gate, tree string) []Result {
 	return list
 }
 
-// Lasting are the results that count in a later attempt too. A gate that could not be started, or that did not end, runs again: its image
-// or its node may be another one.
+// Lasting are the results that count in a later attempt too. A gate that has not passed runs again: its image or its node may be another one,
+// and a user who tries again may have mended what it needs.
 func Lasting(results []Result) []Result {
 	var list []Result
 	for _, r := range results {
-		if r.State == Passed || r.State == Failed {
+		if r.State == Passed {
 			list = append(list, r)
 		}
 	}
