@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -319,4 +321,43 @@ func TestASealRunOfAGatedFeature(t *testing.T) {
 	if got := w.delivered("web/page.html"); got != "page" {
 		t.Errorf("delivered %q", got)
 	}
+}
+
+// TestAGateThatFillsTheVolume: what cannot be put back opens the breaker, and once there is room the gate runs again.
+func TestAGateThatFillsTheVolume(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, "")
+	if err := unix.Mount("tmpfs", w.paths.Workspace, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatalf("a small volume is needed: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(w.paths.Workspace, unix.MNT_DETACH) })
+	w.marking("[ $(wc -l < " + filepath.Join(w.dir, "gate-runs") + `) -gt 1 ] || { rm web/index.html; cat /dev/zero > web/filler.log; }; exit 0`)
+	p := w.start(1, nil)
+	w.eventually("the breaker opens", func() bool { return strings.Contains(w.log.String(), "Breaker opens") })
+	if err := os.Remove(filepath.Join(w.paths.Workspace, "web/filler.log")); err != nil {
+		t.Fatal(err)
+	}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = append(o.Requests, protocol.Request{ID: "b", Kind: protocol.RequestResetBreaker})
+	})
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.delivered("web/index.html"); got != "<h1>Shop</h1>" {
+		t.Errorf("delivered %q", got)
+	}
+}
+
+// TestALostRunnerWhileAGateRuns: the attempt ends, and the next one runs the gate.
+func TestALostRunnerWhileAGateRuns(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, "")
+	w.marking("[ $(wc -l < " + filepath.Join(w.dir, "gate-runs") + ") -gt 1 ] || sleep 1000")
+	p := w.start(1, nil)
+	w.eventually("the gate runs", func() bool { return w.runs() > 0 })
+	_ = p.agent.Process.Kill()
+	<-p.gone
+	p.terminate()
+	if err := p.wait(); err != nil {
+		t.Errorf("the watchdog ended with %v", err)
+	}
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 }
