@@ -219,11 +219,11 @@ func TestARollbackWhileGatesRun(t *testing.T) {
 	if got := w.delivered("web/page.html"); got != "good" {
 		t.Errorf("delivered %q", got)
 	}
-	w.wantProved()
+	w.wantProved(2)
 }
 
 // wantProved: each gate of the orders has passed on the tree that was delivered.
-func (w *world) wantProved() {
+func (w *world) wantProved(gates int) {
 	w.t.Helper()
 	tree := w.git("-C", w.origin, "rev-parse", "refs/heads/tidewaiter/login^{tree}")
 	passed := map[string]bool{}
@@ -233,7 +233,7 @@ func (w *world) wantProved() {
 			passed[g.Result.Gate] = true
 		}
 	}
-	if len(passed) != 2 {
+	if len(passed) != gates {
 		w.t.Errorf("gates that passed on the delivered tree %s: %v", tree, passed)
 	}
 }
@@ -309,18 +309,34 @@ func TestARequestWhileAGateRuns(t *testing.T) {
 // TestASealRunOfAGatedFeature: a rollback between attempts is not undone by a gate of the next one.
 func TestASealRunOfAGatedFeature(t *testing.T) {
 	t.Parallel()
-	w := newGated(t, `[ -e web/index.html ] && rm -f web/index.html; echo page > web/page.html`, "no-such-program-here")
-	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonGateNotStarted)
+	w := newGated(t, "", "no-such-program-here")
 	w.intake.Order(func(o *protocol.Orders) {
-		o.Requests = append(o.Requests, protocol.Request{ID: "r", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackPaths, Paths: []string{"web/page.html"}, Checkpoint: 1}})
+		o.Agent.Command[2] = `[ -e web/page.html ] && echo again > web/again.html; echo page > web/page.html; ` + w.waitFor("agent") + ` echo taken back > web/other.html`
 	})
-	f := w.seal(2)
-	t.Logf("seal: %+v, result %+v", f, w.result("r"))
+	p := w.start(1, nil)
+	w.eventually("the agent writes", func() bool {
+		_, err := os.Stat(filepath.Join(w.paths.Workspace, "web/page.html"))
+		return err == nil
+	})
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = append(o.Requests, protocol.Request{ID: "c", Kind: protocol.RequestCheckpoint})
+	})
+	w.eventually("the checkpoint", func() bool { return w.result("c") != nil })
+	w.signal("agent")
+	wantFinal(t, p.finish(), protocol.OutcomeBlocked, protocol.ReasonGateNotStarted)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = append(o.Requests, protocol.Request{ID: "r", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull, Checkpoint: 1}})
+	})
+	w.seal(2)
+	if r := w.result("r"); r == nil || !r.OK {
+		t.Fatalf("result %+v", r)
+	}
 	w.intake.Order(func(o *protocol.Orders) { o.Gates[0].Command = []string{"true"} })
 	wantFinal(t, w.start(3, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-	if got := w.delivered("web/page.html"); got != "page" {
-		t.Errorf("delivered %q", got)
+	if got := w.delivered("web/again.html"); got != "again" {
+		t.Errorf("delivered %q: the agent was not started again from what the rollback left", got)
 	}
+	w.wantProved(1)
 }
 
 // TestAGateThatFillsTheVolume: what cannot be put back opens the breaker, and once there is room the gate runs again.

@@ -42,7 +42,7 @@ const (
 	Review Kind = "review"
 	// Push the head.
 	Push Kind = "push"
-	// Cancel breaks off a review or push in progress.
+	// Cancel breaks off a review, push or gate in progress.
 	Cancel Kind = "cancel"
 	// Finish reports Action.Final, waits until it is acknowledged, and ends the pod.
 	Finish Kind = "finish"
