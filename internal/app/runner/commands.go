@@ -5,6 +5,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -94,7 +95,8 @@ func (r *runner) start(id int64, start protocol.RunnerStart) {
 		return err
 	}, func(err error) {
 		if err != nil {
-			r.refuse(id, "%v", err)
+			_, bad := errors.AsType[*proc.CommandError](err)
+			r.send(protocol.RunnerEvent{ID: id, Error: err.Error(), BadCommand: bad})
 			return
 		}
 		r.send(protocol.RunnerEvent{ID: id, Started: &protocol.RunnerStarted{PID: process.PID}})

@@ -5,6 +5,7 @@ package runner
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
 
 // gate runs a script as a gate, to its end.
@@ -110,5 +112,31 @@ func TestStartAfterAKilledGate(t *testing.T) {
 		if err := p.watchdog.Kill(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestGateThatCannotStart: the answer says whether another command is needed, or another try.
+func TestGateThatCannotStart(t *testing.T) {
+	p := newPod(t, nil)
+	try := func(argv ...string) *runnerlink.RefusedError {
+		t.Helper()
+		_, _, err := p.watchdog.Start(t.Context(), protocol.RunnerStart{Argv: argv, Dir: p.dir, Gate: true})
+		refused, is := errors.AsType[*runnerlink.RefusedError](err)
+		if !is {
+			t.Fatalf("%q: %v", argv, err)
+		}
+		return refused
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "text"), []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{"no-such-program", "./none", "./text", p.dir} {
+		if refused := try(program); !refused.BadCommand {
+			t.Errorf("%s: %+v", program, refused)
+		}
+	}
+	p.shell("sleep 1000")
+	if refused := try("true"); refused.BadCommand {
+		t.Errorf("while an agent runs: %+v", refused)
 	}
 }

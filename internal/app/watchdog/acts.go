@@ -197,7 +197,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,
 			protocol.EnvPrompt+"="+o.Prompt,
-			instructions(have.RestartText, strings.TrimSpace(t.Instructions+"\n\n"+bounds)))})
+			instructionsVariable(have.RestartText, strings.TrimSpace(t.Instructions+"\n\n"+bounds)))})
 	start := protocol.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}
 	if len(how.Files) > 0 {
 		start.Files, start.Home = how.Files, x.attempt.options.Paths.Home
@@ -205,8 +205,8 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 	return start, nil
 }
 
-// instructions are the variable with which an agent gets its instructions, after a text for its restart. The text is cut if both do not fit.
-func instructions(restart, text string) string {
+// instructionsVariable is the variable with which an agent gets its instructions, after a text for its restart. The text is cut if both do not fit.
+func instructionsVariable(restart, text string) string {
 	const name, between = protocol.EnvInstructions + "=", "\n\n"
 	restart = plain.CutBytes(restart, protocol.MaxArgumentBytes-len(name)-len(between)-len(text))
 	return name + strings.TrimSpace(restart+between+text)

@@ -111,7 +111,7 @@ func (x *acts) runGate(ctx context.Context, g protocol.Gate, ran *journal.GateRa
 	defer cancel()
 	began := x.attempt.options.Now()
 	id, _, err := x.agent.Start(within, protocol.RunnerStart{Argv: g.Command, Env: runtimes.ProxyEnv(x.proxyURL), Dir: x.attempt.options.Paths.Workspace, Input: &nothing, Gate: true})
-	if refused, is := errors.AsType[*runnerlink.RefusedError](err); is {
+	if refused, is := errors.AsType[*runnerlink.RefusedError](err); is && refused.BadCommand {
 		ran.Result.State, ran.Result.Message = gates.NotStarted, plain.CutBytes(refused.Reason, faults.MaxMessage)
 		return exit, nil
 	}

@@ -112,7 +112,9 @@ type RunnerEvent struct {
 	Session *struct{}       `json:"session,omitempty"`
 	// Understood is the agent's acknowledgment of rules that it broke.
 	Understood *RunnerUnderstood `json:"understood,omitempty"`
-	Error      string            `json:"error,omitempty"`
+	// Error says why the runner could not carry out a command. BadCommand: it is the fault of the program that a start names.
+	Error      string `json:"error,omitempty"`
+	BadCommand bool   `json:"badCommand,omitempty"`
 }
 
 // RunnerHello opens every connection and reports the runner's state, so that a restarted watchdog can continue.

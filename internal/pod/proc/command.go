@@ -82,6 +82,15 @@ func (c Command) resolve() (string, error) {
 
 var errNotFound = errors.New("not found")
 
+// CommandError says that a command cannot be executed because of what it is: another one is needed. Other errors of Start are the machine's or the container's.
+type CommandError struct{ err error }
+
+// Error says what is wrong with the command.
+func (e *CommandError) Error() string { return e.err.Error() }
+
+// Unwrap is the cause.
+func (e *CommandError) Unwrap() error { return e.err }
+
 func (c Command) checkDir() error {
 	info, err := os.Stat(c.Dir)
 	switch {
@@ -134,6 +143,14 @@ func executable(path string) error {
 
 // explain says what an error of exec means for a file that is there and executable.
 func explain(path string, err error) error {
+	said := explained(path, err)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOEXEC) || errors.Is(err, unix.E2BIG) || errors.Is(err, unix.EACCES) {
+		return &CommandError{said}
+	}
+	return said
+}
+
+func explained(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("execute %q: its interpreter (the #! line, or the dynamic loader of a binary) is not in this image: %w", path, err)

@@ -76,7 +76,7 @@ func (c *Container) Start(command Command) (*Process, error) {
 	}
 	path, err := command.resolve()
 	if err != nil {
-		return nil, err
+		return nil, &CommandError{err}
 	}
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {

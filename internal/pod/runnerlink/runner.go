@@ -23,8 +23,9 @@ var (
 
 // RefusedError is the runner's answer that it could not carry out a command, for example because the program does not exist.
 type RefusedError struct {
-	// Reason is a sentence for users.
-	Reason string
+	// Reason is a sentence for users. BadCommand: it is the fault of the program that a start names.
+	Reason     string
+	BadCommand bool
 }
 
 // Error implements error.
@@ -235,7 +236,7 @@ func (r *Runner) call(ctx context.Context, command protocol.RunnerCommand) (int6
 // refusal turns the runner's no into an error.
 func refusal(answer protocol.RunnerEvent) error {
 	if answer.Error != "" {
-		return &RefusedError{Reason: answer.Error}
+		return &RefusedError{Reason: answer.Error, BadCommand: answer.BadCommand}
 	}
 	return nil
 }
