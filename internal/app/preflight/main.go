@@ -50,7 +50,7 @@ type Options struct {
 	SystemNamespace string
 	// Image of the probes; empty: that of the installation, or this version's own.
 	Image string
-	// PullSecrets to pull it with, each as NAMESPACE/NAME, or NAME for one of SystemNamespace; empty: those of the installation.
+	// PullSecrets to pull it with, each as NAMESPACE/NAME, or NAME for one of SystemNamespace; empty: the pull secrets of the installation.
 	PullSecrets []string
 	// Git and Providers are URLs that a pod is to reach.
 	Git, Providers []string
