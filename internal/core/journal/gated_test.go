@@ -5,6 +5,7 @@ package journal_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -70,6 +71,10 @@ func TestGatedTask(t *testing.T) {
 	}
 	if task := read(t, write(t, append(closed, ran(unit, "t4", gates.Failed), journal.Record{TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}})...)).Tasks["form"]; task.Before != 9 || task.Corrections != 1 {
 		t.Errorf("the exit of a gate could be taken for that of the agent: %+v", task)
+	}
+	said := append([]journal.Record{closed[0], closed[1], closed[2], closed[3], closed[4], {Time: time.Unix(1, 0).UTC(), TaskCompleted: &journal.TaskCompleted{Name: "form"}}}, closed[5:]...)
+	if task := read(t, write(t, append(said, attempt2)...)).Tasks["form"]; task.Gating == "" || task.Completed.IsZero() {
+		t.Errorf("another closing checkpoint in the next attempt would not know that the agent said it is done: %+v", task)
 	}
 	restarted := journal.Record{TaskRestarted: &journal.TaskRestarted{Name: "form", Text: "Fix it."}}
 	if task := read(t, write(t, append(closed, ran(unit, "t4", gates.Failed), restarted)...)).Tasks["form"]; !task.Restarts() || task.Corrections != 1 {

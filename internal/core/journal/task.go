@@ -184,7 +184,7 @@ func (t Task) next() Task {
 	n := Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work}
 	if t.Gating != "" {
 		n.Begun, n.Ended, n.Session, n.Interrupted = true, true, t.Session, false
-		n.Gating = t.Gating
+		n.Gating, n.Completed = t.Gating, t.Completed
 	}
 	return n
 }
