@@ -23,8 +23,7 @@ const (
 metadata: {name: stored}
 spec:
   planning: Approve
-  gates: [{name: unit, command: [make]}]
-  plan: {milestones: [{name: m, tasks: [{name: t, gates: [unit]}]}]}
+  plan: {milestones: [{name: m, tasks: [{name: t}]}]}
   dependsOn: [other]
   delivery: {pullRequest: {title: Login}}
   requests: [{id: plan, approvePlan: {hash: x}}]
@@ -67,12 +66,10 @@ func TestStoredFieldsThatNothingActsOn(t *testing.T) {
 		{what: "another field of the spec", object: f, patch: "{spec: {suspend: true, delivery: {push: false}}}"},
 		{what: "the status", object: f, patch: "{status: {phase: Suspended, observedRequests: [{id: old, state: Done}]}}", status: []string{"status"}},
 		{what: "one more request", object: f, patch: "{spec: {requests: [{id: plan, approvePlan: {hash: x}}, {id: again, retry: {}}]}}"},
-		{what: "one more task", object: f, patch: "{spec: {plan: {milestones: [{name: m, tasks: [{name: t, gates: [unit]}, {name: u}]}]}}}"},
-		{what: "another command of a gate", object: f, patch: "{spec: {gates: [{name: unit, command: [make, test]}]}}", refused: "spec.gates"},
+		{what: "one more task", object: f, patch: "{spec: {plan: {milestones: [{name: m, tasks: [{name: t}, {name: u}]}]}}}"},
 		{what: "another title", object: f, patch: "{spec: {delivery: {pullRequest: {title: Page}}}}", refused: "spec.delivery.pullRequest"},
 		{what: "one more approval", object: f, patch: "{spec: {requests: [{id: two, approvePlan: {hash: z}}]}}", refused: "spec.requests[].approvePlan"},
-		{what: "none of these fields", object: f, patch: "{metadata: {finalizers: null}, spec: {planning: None, gates: null, plan: null, dependsOn: null, delivery: null, requests: null}}"},
-		{what: "a gate again", object: f, patch: "{spec: {gates: [{name: unit, command: [make]}]}}", refused: "spec.gates"},
+		{what: "none of these fields", object: f, patch: "{metadata: {finalizers: null}, spec: {planning: None, plan: null, dependsOn: null, delivery: null, requests: null}}"},
 		{what: "another rule", object: p, patch: "{spec: {defaults: {models: [{role: primary, backend: b, model: m}, {role: supervisor, backend: b, model: m}]}}}"},
 		{what: "another reviewer", object: p, patch: "{spec: {defaults: {reviewers: {codeStyle: {}}}}}", refused: "reviewers"},
 		{what: "another model of the supervisor", object: p, patch: "{spec: {defaults: {models: [{role: supervisor, backend: other, model: m}]}}}"},

@@ -126,18 +126,6 @@ var inertCases = map[string]ruleCase{
 		reject:  "spec: {planning: Auto}",
 		message: "this version does not act on spec.planning: set it to None, and write the plan in spec.plan",
 	},
-	"gates": {
-		base: feature, field: "spec.gates",
-		accept:  "spec: {gates: []}",
-		reject:  "spec: {gates: [{name: unit, command: [make]}]}",
-		message: "this version does not act on spec.gates: remove it, and ask for these commands in the prompt",
-	},
-	"gates of a task": {
-		base: feature, field: "spec.plan.milestones[0].tasks[0].gates",
-		accept:  "spec: {plan: {milestones: [{name: m, tasks: [{name: t, gates: []}]}]}}",
-		reject:  "spec: {plan: {milestones: [{name: m, tasks: [{name: t, gates: [unit]}]}]}}",
-		message: "this version does not act on spec.plan.milestones[].tasks[].gates: remove it, and ask for these commands in the instructions of the task",
-	},
 	"Features to wait for": {
 		base: feature, field: "spec.dependsOn",
 		accept:  "spec: {dependsOn: []}",
