@@ -14,7 +14,7 @@ type SupervisionRules struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Standard;Long;Extended
 	TimeoutProfile string `json:"timeoutProfile,omitempty"`
-	// maxCorrections is how often an agent that ended with invalid work continues in its session, where the watchdog tells it what is wrong. Defaults to 2.
+	// maxCorrections is how often an agent corrects a task that it has ended: with work that breaks a rule, or that a gate refuses. It continues in its session, where the watchdog tells it what is wrong. An agent without sessions starts again after a gate only. Defaults to 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10

@@ -65,7 +65,7 @@ func kindPage(path string, kind reflect.Type, about string, refused []string) ([
 	p.head(crd.Spec, version, about)
 	for _, part := range members(kind) {
 		property, ok := schema.Properties[part.name]
-		if !ok || len(property.Properties) == 0 { // apiVersion, kind and metadata are those of every object
+		if !ok || len(property.Properties) == 0 { // every object has apiVersion, kind and metadata
 			continue
 		}
 		f, err := newField(part.name, part.of, property, true)
@@ -86,7 +86,7 @@ func kindPage(path string, kind reflect.Type, about string, refused []string) ([
 // kindWriter writes the page of a kind.
 type kindWriter struct {
 	strings.Builder
-	// refused are the paths of fields that nothing acts on, and that the page does not show yet.
+	// refused are the paths of fields that nothing acts on. The page takes out each one that it shows.
 	refused []string
 	// fixed are the paths of fields that cannot change, by the rules of objects that the page shows already.
 	fixed map[string]bool
@@ -253,7 +253,7 @@ func (p *kindWriter) section(f field, level string) error {
 	return nil
 }
 
-// rows are the row of a field, and those of the fields below it.
+// rows are the row of a field, and the rows of the fields below it.
 func (p *kindWriter) rows(section, link string, f field) error {
 	same := ""
 	if len(f.fields) > 1 {

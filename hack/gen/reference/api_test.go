@@ -57,7 +57,7 @@ func TestAPIPagesHaveEverything(t *testing.T) {
 	}
 }
 
-// eachProperty visits a property, those below it, and the messages of their rules. Conditions are those of every kind of Kubernetes.
+// eachProperty visits a property, the properties below it, and the messages of their rules. It leaves out the fields of conditions, which Kubernetes defines.
 func eachProperty(path string, s apiextensionsv1.JSONSchemaProps, visit func(path string, s apiextensionsv1.JSONSchemaProps), rule func(path, message string)) {
 	visit(path, s)
 	of := s

@@ -427,7 +427,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestKubernetesVersion: Helm refuses the versions of Kubernetes that preflight refuses, and takes those of cloud providers.
+// TestKubernetesVersion: Helm refuses the versions of Kubernetes that preflight refuses, and takes the versions of cloud providers.
 func TestKubernetesVersion(t *testing.T) {
 	helm, err := exec.CommandContext(t.Context(), "go", "tool", "-n", "helm").Output()
 	if err != nil {

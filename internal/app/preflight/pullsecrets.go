@@ -38,7 +38,7 @@ func (l *look) copyPullSecrets(ctx context.Context) error {
 	return nil
 }
 
-// installedPullSecrets are what the manager's pods have: those of its Deployment, or else those of its service account, as Kubernetes takes them.
+// installedPullSecrets are what the manager's pods have: the Secrets of its Deployment, or else of its service account, as Kubernetes takes them.
 func (l *look) installedPullSecrets(ctx context.Context) (keys []client.ObjectKey) {
 	if l.installed == nil {
 		return nil

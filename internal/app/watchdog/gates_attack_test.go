@@ -180,15 +180,9 @@ func TestAGateThatWritesTooMuch(t *testing.T) {
 	}
 }
 
-// TestARollbackWhileGatesRun: what a user took back does not come again, and only what has passed is delivered.
-func TestARollbackWhileGatesRun(t *testing.T) {
-	t.Parallel()
-	w := newGated(t, "", "", good)
-	w.marking(w.waitFor("gate"))
-	w.intake.Order(func(o *protocol.Orders) {
-		o.Agent.Command[2] = `case "$TIDEWAITER_INSTRUCTIONS" in *"exited with code 3"*) echo good > web/page.html;; *) echo bad > web/page.html; ` + w.waitFor("agent") + ` echo good > web/page.html;; esac`
-	})
-	p := w.start(1, nil)
+// checkpointPage has a checkpoint taken once the agent has written its page, and lets the agent continue.
+func (w *world) checkpointPage() {
+	w.t.Helper()
 	w.eventually("the agent writes", func() bool {
 		_, err := os.Stat(filepath.Join(w.paths.Workspace, "web/page.html"))
 		return err == nil
@@ -198,6 +192,18 @@ func TestARollbackWhileGatesRun(t *testing.T) {
 	})
 	w.eventually("the checkpoint", func() bool { return w.result("c") != nil })
 	w.signal("agent")
+}
+
+// TestARollbackWhileGatesRun: what a user took back does not come again, and only what has passed is delivered.
+func TestARollbackWhileGatesRun(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, "", "", good)
+	w.marking(w.waitFor("gate"))
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `case "$TIDEWAITER_INSTRUCTIONS" in *"exited with code 3"*) echo good > web/page.html;; *) echo bad > web/page.html; ` + w.waitFor("agent") + ` echo good > web/page.html;; esac`
+	})
+	p := w.start(1, nil)
+	w.checkpointPage()
 	w.eventually("the gate runs", func() bool { return w.runs() > 0 })
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Generation++
@@ -314,15 +320,7 @@ func TestASealRunOfAGatedFeature(t *testing.T) {
 		o.Agent.Command[2] = `[ -e web/page.html ] && echo again > web/again.html; echo page > web/page.html; ` + w.waitFor("agent") + ` echo taken back > web/other.html`
 	})
 	p := w.start(1, nil)
-	w.eventually("the agent writes", func() bool {
-		_, err := os.Stat(filepath.Join(w.paths.Workspace, "web/page.html"))
-		return err == nil
-	})
-	w.intake.Order(func(o *protocol.Orders) {
-		o.Requests = append(o.Requests, protocol.Request{ID: "c", Kind: protocol.RequestCheckpoint})
-	})
-	w.eventually("the checkpoint", func() bool { return w.result("c") != nil })
-	w.signal("agent")
+	w.checkpointPage()
 	wantFinal(t, p.finish(), protocol.OutcomeBlocked, protocol.ReasonGateNotStarted)
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Requests = append(o.Requests, protocol.Request{ID: "r", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull, Checkpoint: 1}})

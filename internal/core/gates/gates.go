@@ -210,7 +210,7 @@ func Correction(all []protocol.Gate, results []Result) string {
 		}
 		fmt.Fprintf(&b, "\nGate %s (%s) %s.\n", strconv.Quote(r.Gate), command(all[i].Command), r.Say())
 		if len(r.Changed) > 0 {
-			fmt.Fprintf(&b, "It changed files that are captured, and the watchdog put them back: %s\n", paths(r))
+			fmt.Fprintf(&b, "It changed files that are captured, and the watchdog put them back: %s\n", r.changes())
 		}
 		if r.Output == "" {
 			b.WriteString("It printed nothing.\n")
@@ -262,7 +262,8 @@ func command(argv []string) string {
 	return plain.CutBytes(strings.Join(quoted, " "), maxCommand)
 }
 
-func paths(r Result) string {
+// changes names the paths that the gate changed.
+func (r Result) changes() string {
 	quoted := make([]string, len(r.Changed))
 	for i, path := range r.Changed {
 		quoted[i] = strconv.Quote(path)

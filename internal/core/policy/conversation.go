@@ -123,7 +123,7 @@ func conversationRows() []Row {
 		choice("supervision.restartMode", "How the next attempt continues when an agent ends before its work is done, for example because the cluster loses its pod. Resume continues the agent's session. Replay starts a new session with the prompt. Ask continues the session, but after the loss of a pod only when a user requests a retry.",
 			func(x *r) *RestartMode { return &x.Supervision.RestartMode }, func(x *e) *RestartMode { return &x.Supervision.RestartMode },
 			RestartResume, RestartResume, RestartReplay, RestartAsk),
-		count("supervision.maxCorrections", "How many times the watchdog tells an agent that ended with invalid work, in its session, what is wrong. It has no effect on runtimes without sessions.",
+		count("supervision.maxCorrections", "How many times an agent corrects a task that it has ended: the watchdog tells it, in its session, which rule or gate is broken. An agent without sessions starts again after a gate only.",
 			func(x *r) **int { return &x.Supervision.MaxCorrections }, func(x *e) *int { return &x.Supervision.MaxCorrections }, builtinCorrections, smaller, from(0, 10)),
 		count("supervision.maxRetries", "How many times the gateway asks a model again when its answer breaks a rule of an Output template.",
 			func(x *r) **int { return &x.Supervision.MaxRetries }, func(x *e) *int { return &x.Supervision.Answers.MaxRetries }, builtinRetries, smaller, from(0, 10)),

@@ -140,3 +140,42 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// wordsOf are the words of the pages for what this version does not act on; empty for a field that belongs to another word.
+var wordsOf = map[string]string{
+	"spec.planning": "planning", "spec.requests[].approvePlan": "", "models[].role": "", "reviewers": "reviewers",
+	"spec.dependsOn": "dependencies", "spec.delivery.pullRequest": "pull requests",
+}
+
+// TestPagesSayWhatNothingActsOn: the sentence of the first pages names what the list of this package has, and nothing else.
+func TestPagesSayWhatNothingActsOn(t *testing.T) {
+	features, rules := inert.Paths()
+	var want []string
+	for _, path := range append(features, rules...) {
+		word, known := wordsOf[path]
+		if !known {
+			t.Errorf("%s: give it a word in wordsOf", path)
+		}
+		if word != "" {
+			want = append(want, word)
+		}
+	}
+	slices.Sort(want)
+	sentence := regexp.MustCompile(`It does not act yet on ([^.]+)\.`)
+	for _, page := range []string{"../../../README.md", "../../../docs/get-started/overview.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := sentence.FindSubmatch(text)
+		if m == nil {
+			t.Errorf("%s: no sentence says what this version does not act on", page)
+			continue
+		}
+		got := strings.Split(strings.ReplaceAll(string(m[1]), " and ", ", "), ", ")
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-list +page):\n%s", page, diff)
+		}
+	}
+}

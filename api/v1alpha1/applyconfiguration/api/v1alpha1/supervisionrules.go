@@ -14,7 +14,7 @@ type SupervisionRulesApplyConfiguration struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	// timeoutProfile says how long a model can be silent before its call ends: Standard 60s, Long 120s, Extended 300s. Defaults to Standard.
 	TimeoutProfile *string `json:"timeoutProfile,omitempty"`
-	// maxCorrections is how often an agent that ended with invalid work continues in its session, where the watchdog tells it what is wrong. Defaults to 2.
+	// maxCorrections is how often an agent corrects a task that it has ended: with work that breaks a rule, or that a gate refuses. It continues in its session, where the watchdog tells it what is wrong. An agent without sessions starts again after a gate only. Defaults to 2.
 	MaxCorrections *int32 `json:"maxCorrections,omitempty"`
 	// restartMode says how the next attempt continues when an agent ends before its work is done, for example because the cluster loses its pod. Resume continues the agent's session. Replay starts a new session with the prompt. Ask continues the session, but after the loss of a pod only when a user requests a retry. In each case the workspace is at the last valid checkpoint. Defaults to Resume.
 	RestartMode *string `json:"restartMode,omitempty"`
