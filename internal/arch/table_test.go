@@ -76,6 +76,7 @@ func coreRows() []row {
 		{pkg: "internal/core/session/spoken", why: why + "the lines by which an agent answers its supervisor", allow: []string{"internal/core/plain"}, pure: true},
 		{pkg: "internal/core/session/steering", why: why + "the steps about an agent in trouble, and the words for it", allow: []string{"internal/core/anomaly", "internal/core/plain", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/sidecalls", why: why + "models for agents' own small calls: all that the gateway knows of runtimes", pure: true},
+		{pkg: "internal/core/speech", why: why + "the client's side of each dialect: requests to a model, and its answers", allow: core, pure: true},
 		{pkg: "internal/core/worker", why: why + "what the runtime worker says to models, and what it does next", allow: core, pure: true},
 		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
 	}
@@ -96,6 +97,7 @@ func podRows() []row {
 		{pkg: "internal/pod/git", why: why + "runs git, only on the trusted repository; no other package parses a patch", allow: with(core, unix, []string{"internal/pod/durable", "internal/pod/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
 		{pkg: "internal/pod/intakeclient", why: why + "orders in, reports out", allow: with(core, []string{"internal/pod/spool"})},
 		{pkg: "internal/pod/loopback", why: why + "what the watchdog's servers for the agent have in common"},
+		{pkg: "internal/pod/modelclient", why: why + "asks a model, again where that helps", allow: core},
 		{pkg: "internal/pod/modelproxy", why: why + "an agent's model calls, from the pod's loopback to the gateway", allow: with(core, []string{"internal/pod/gatewayclient", "internal/pod/loopback", "golang.org/x/sync/semaphore"}), tests: unix},
 		{pkg: "internal/pod/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/pod/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
@@ -191,7 +193,7 @@ func programRows() []row {
 		{pkg: "internal/app/runner", why: "PID 1 next to the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/pod/runnerlink", "internal/pod/proc", "golang.org/x/sys/unix"}},
 		{
 			pkg: "internal/app/worker", why: "the agent of the runtime worker: a client of the watchdog's two servers, as any agent is; no API client, no Git, no files",
-			allow: with(core, []string{"internal/redacted", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"}),
+			allow: with(core, []string{"internal/pod/modelclient", "internal/redacted", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"}),
 			tests: []string{"internal/pod/git", "internal/pod/objects", "internal/pod/tools"},
 		},
 		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},

@@ -27,7 +27,7 @@ func TestDialects(t *testing.T) {
 	const key, quoted, code = `(?m)^\t\t"([a-z-]+)":`, `"([a-z-]+)"`, "`([a-z-]+)`"
 	const prefix = "`(/[a-z]+)(?:/v1)?`" // base URLs of OpenAI's clients have the version
 	for _, l := range []list{
-		{"internal/core/worker/speech.go", "speeches", `(?s)func speeches\(\)[^{]*\{\n(.*?)\n\}\n`, key, all},
+		{"internal/core/speech/speech.go", "speeches", `(?s)func speeches\(\)[^{]*\{\n(.*?)\n\}\n`, key, all},
 		{"internal/testkit/provider/provider.go", "dialects", `func dialects\(\) \[\]dialect \{ return \[\]dialect\{(.*)\} \}`, `([a-z]+)\{\}`, short},
 		{"internal/gateway/modelserver/golden_test.go", "questions", `(?s)func questions\(\)[^{]*\{\n(.*?)\n\}\n`, key, all},
 		{"internal/gateway/modelserver/answers_test.go", "spoken", `(?s)func spoken\(.*?return map\[string\]\[2\]string\{\n(.*?)\n\t\}\n`, key, all},
@@ -101,8 +101,8 @@ func TestDialectsAreTried(t *testing.T) {
 		{"internal/core/dialect/limit_test.go", "TestLimit"},
 		{"internal/core/dialect/lists_test.go", "TestLists"},
 		{"internal/core/session/said_test.go", "TestSurgeryBehindSurgery"},
-		{"internal/core/worker/speech_test.go", "TestRequests"},
-		{"internal/core/worker/speech_test.go", "answers"},
+		{"internal/core/speech/speech_test.go", "TestRequests"},
+		{"internal/core/speech/speech_test.go", "answers"},
 		{"internal/app/watchdog/steer/service_test.go", "called"},
 		{"internal/testkit/provider/manners_test.go", "spoken"},
 		{"internal/testkit/provider/manners_test.go", "TestStopsAndChoices"},

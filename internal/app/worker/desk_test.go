@@ -20,6 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -118,7 +119,7 @@ func newOffice(t *testing.T, name string, fileSize int) *office {
 	d, _ := dialect.Find(name)
 	models := httptest.NewServer(http.StripPrefix(d.Prefix, o.provider))
 	t.Cleanup(models.Close)
-	speech, found := worker.Find(name)
+	speech, found := speech.Find(name)
 	if !found {
 		t.Fatalf("no dialect %q", name)
 	}

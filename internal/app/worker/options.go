@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
 	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
@@ -46,7 +47,7 @@ type Options struct {
 	// Models and Tools are the URLs that the watchdog serves these at.
 	Models, Tools string
 	// Speech is how the backend is spoken to.
-	Speech worker.Speech
+	Speech speech.Speech
 	Bounds worker.Bounds
 	// Task is the task in words.
 	Task string
@@ -106,7 +107,7 @@ func parse(args, environment []string, stderr io.Writer) (Options, error) {
 		}
 	}
 	name := lookup(environment, protocol.EnvDialect)
-	speech, spoken := worker.Find(name)
+	speech, spoken := speech.Find(name)
 	if o.Speech = speech; !spoken {
 		wrong = append(wrong, fmt.Errorf("%s is %q, and not one of %s", protocol.EnvDialect, name, strings.Join(names(), ", ")))
 	}

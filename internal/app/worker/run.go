@@ -8,9 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelclient"
 )
 
 // Run works on a task until it is complete. The error says why it is not.
@@ -29,13 +32,20 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
+// newModels asks on the pod's loopback: no proxy is between.
+func newModels(o Options) *modelclient.Client {
+	return modelclient.New(modelclient.Options{
+		URL: o.Models, Speech: o.Speech, Transport: &http.Transport{DisableCompression: true}, Agent: "tidewaiter-worker", Call: o.Call, Sleep: o.Sleep, Log: o.Log,
+	})
+}
+
 // work on a task.
 type work struct {
 	options Options
-	models  *models
+	models  *modelclient.Client
 	tools   *toolbox
 	loop    *worker.Loop
-	request worker.Request
+	request speech.Request
 	turns   int
 }
 
@@ -52,7 +62,7 @@ func (w *work) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", worker.ToolContext, err)
 	}
-	w.request = worker.Request{System: worker.Instructions + "\n\n" + instructions, Tools: list, MaxOutput: w.options.Bounds.MaxOutput}
+	w.request = speech.Request{System: worker.Instructions + "\n\n" + instructions, Tools: list, MaxOutput: w.options.Bounds.MaxOutput}
 	w.loop = worker.NewLoop(w.options.Bounds, strings.TrimSpace(w.options.Task)+"\n\n"+worker.ToolContext+" says:\n"+circumstances(text))
 	w.options.Log.InfoContext(ctx, "The task begins", "dialect", w.options.Speech.Dialect.Name, "tools", len(list), "window", w.options.Bounds.Window)
 	return nil
@@ -88,31 +98,31 @@ func (w *work) turn(ctx context.Context) (done bool, err error) {
 	case next.Fail != "":
 		return false, errors.New(next.Fail)
 	case next.Say != "":
-		w.loop.History.Add(worker.Message{Text: next.Say})
+		w.loop.History.Add(speech.Message{Text: next.Say})
 		return false, nil
 	}
 	return w.calls(ctx, next.Calls)
 }
 
 // ask the model with as much of the conversation as fits.
-func (w *work) ask(ctx context.Context) (answer worker.Answer, sent int, err error) {
+func (w *work) ask(ctx context.Context) (answer speech.Answer, sent int, err error) {
 	body, err := w.fit(ctx, w.loop.Room())
 	if err != nil {
 		return answer, 0, err
 	}
-	answer, err = w.models.ask(ctx, body)
-	var failed *trouble
-	if errors.As(err, &failed) && failed.speaks != nil && failed.speaks.Dialect.Name != w.options.Speech.Dialect.Name {
+	answer, err = w.models.Ask(ctx, body)
+	var failed *modelclient.Trouble
+	if errors.As(err, &failed) && failed.Speaks != nil && failed.Speaks.Dialect.Name != w.models.Speech().Dialect.Name {
 		// The policy names another backend than when this agent was started.
-		w.options.Log.WarnContext(ctx, "The backend speaks another dialect: continuing in that", "dialect", failed.speaks.Dialect.Name, "error", failed.Error())
-		w.options.Speech, w.models.options.Speech = *failed.speaks, *failed.speaks
+		w.options.Log.WarnContext(ctx, "The backend speaks another dialect: continuing in that", "dialect", failed.Speaks.Dialect.Name, "error", failed.Error())
+		w.models.Speak(*failed.Speaks)
 		w.loop.History.Plain() // what was said in another dialect's own words is said in plain ones
 		if body, err = w.fit(ctx, w.loop.Room()); err != nil {
 			return answer, 0, err
 		}
-		answer, err = w.models.ask(ctx, body)
+		answer, err = w.models.Ask(ctx, body)
 	}
-	if !errors.As(err, &failed) || !failed.tooLarge() {
+	if !errors.As(err, &failed) || !failed.TooLarge() {
 		return answer, len(body), err
 	}
 	gone, plain := w.loop.History.Drop(len(body)/2), false
@@ -123,10 +133,10 @@ func (w *work) ask(ctx context.Context) (answer worker.Answer, sent int, err err
 	}
 	w.options.Log.WarnContext(ctx, "The model does not take the conversation: asking once more with less", "bytes", len(body), "dropped", gone, "plain", plain, "error", err.Error())
 	w.request.Messages = w.loop.History.Messages()
-	if body, err = w.options.Speech.Body(w.request); err != nil {
+	if body, err = w.models.Speech().Body(w.request); err != nil {
 		return answer, 0, err
 	}
-	answer, err = w.models.ask(ctx, body)
+	answer, err = w.models.Ask(ctx, body)
 	return answer, len(body), err
 }
 
@@ -134,13 +144,13 @@ func (w *work) ask(ctx context.Context) (answer worker.Answer, sent int, err err
 // kept of the conversation is of no use after it.
 func (w *work) fit(ctx context.Context, room int) ([]byte, error) {
 	w.request.Messages = w.loop.History.Messages()
-	body, err := w.options.Speech.Body(w.request)
+	body, err := w.models.Speech().Body(w.request)
 	if err != nil || len(body) <= room {
 		return body, err
 	}
 	gone := w.loop.History.Drop(len(body) - room*2/3)
 	w.options.Log.WarnContext(ctx, "The conversation is too long: dropping old answers of tools", "bytes", len(body), "room", room, "dropped", gone)
-	if body, err = w.options.Speech.Body(w.request); err == nil && len(body) > room {
+	if body, err = w.models.Speech().Body(w.request); err == nil && len(body) > room {
 		err = fmt.Errorf("the conversation has %d bytes, and the model takes about %d (its context window has %d tokens). Split the task, or choose a model with a larger window",
 			len(body), room, w.options.Bounds.Window)
 	}
@@ -148,8 +158,8 @@ func (w *work) fit(ctx context.Context, room int) ([]byte, error) {
 }
 
 // calls tools, one after the other: a later one may need what an earlier one has done.
-func (w *work) calls(ctx context.Context, calls []worker.Call) (done bool, err error) {
-	message := worker.Message{}
+func (w *work) calls(ctx context.Context, calls []speech.Call) (done bool, err error) {
+	message := speech.Message{}
 	for _, c := range calls {
 		result, refused := worker.Refuse(c)
 		if !refused && c.Name == worker.ToolComplete {
@@ -172,14 +182,14 @@ func (w *work) calls(ctx context.Context, calls []worker.Call) (done bool, err e
 	return false, nil
 }
 
-func (w *work) call(ctx context.Context, c worker.Call, most int) (worker.Result, error) {
+func (w *work) call(ctx context.Context, c speech.Call, most int) (speech.Result, error) {
 	call := func() (string, bool, error) { return w.tools.call(ctx, c.Name, c.Arguments) }
 	if c.Name == worker.ToolQuestion {
 		call = func() (string, bool, error) { return w.tools.asked(ctx, c.Arguments) }
 	}
 	text, failed, err := call()
 	if err != nil {
-		return worker.Result{}, err
+		return speech.Result{}, err
 	}
 	return worker.Answered(c, text, failed, most), nil
 }

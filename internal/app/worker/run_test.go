@@ -16,7 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/worker"
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 )
 
 // TestATask: a worker does a task in every dialect. It is told what may change, a patch that is refused is corrected, several
@@ -112,7 +112,7 @@ func TestAnotherDialect(t *testing.T) {
 			if name == other {
 				other = "anthropic"
 			}
-			speech, _ := worker.Find(other)
+			speech, _ := speech.Find(other)
 			gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				speaks := o.options.Speech
 				if strings.HasPrefix(r.URL.Path, speech.Path()) {
@@ -342,22 +342,5 @@ func TestTheEnd(t *testing.T) {
 	}
 	if sleep(ctx, time.Hour) || !sleep(t.Context(), 0) {
 		t.Error("the pause knows no context")
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	for header, want := range map[string]time.Duration{
-		"": 0, "0": 0, "7": 7 * time.Second, " 90 ": 90 * time.Second, "-1": 0, "soon": 0, "99999999999": 0,
-		"Sun, 22 Nov 2026 12:00:30 GMT": 30 * time.Second, "Sun, 22 Nov 2026 11:00:00 GMT": 0,
-	} {
-		if got := retryAfter(header, now); got != want {
-			t.Errorf("%q: %s, want %s", header, got, want)
-		}
-	}
-	for status, want := range map[int]bool{400: false, 401: false, 404: false, 408: true, 409: true, 413: false, 422: false, 429: true, 500: true, 503: true, 529: true} {
-		if passes(status) != want {
-			t.Errorf("status %d passes: %v", status, !want)
-		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
 )
 
@@ -81,7 +82,7 @@ func (t *toolbox) close() {
 }
 
 // list the tools, and what their server says of them.
-func (t *toolbox) list(ctx context.Context) (list []worker.Tool, instructions string, err error) {
+func (t *toolbox) list(ctx context.Context) (list []speech.Tool, instructions string, err error) {
 	err = t.do(ctx, func(ctx context.Context, s *mcp.ClientSession) error {
 		list, instructions = nil, ""
 		if r := s.InitializeResult(); r != nil {
@@ -95,7 +96,7 @@ func (t *toolbox) list(ctx context.Context) (list []worker.Tool, instructions st
 			if err != nil {
 				return fmt.Errorf("schema of %s: %w", tool.Name, err)
 			}
-			list = append(list, worker.Tool{Name: tool.Name, Description: tool.Description, Schema: schema})
+			list = append(list, speech.Tool{Name: tool.Name, Description: tool.Description, Schema: schema})
 		}
 		return nil
 	})

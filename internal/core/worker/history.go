@@ -3,39 +3,7 @@
 
 package worker
 
-import "encoding/json"
-
-// Message of a conversation: one of the model, or one to it.
-type Message struct {
-	// Model says that the message is the model's.
-	Model bool
-	Text  string
-	// Calls are the model's tool calls.
-	Calls []Call
-	// Results of the calls of the message before, in their order.
-	Results []Result
-	// Said is the model's message in the form of its dialect; nil if that is unknown, or cannot be sent again.
-	Said json.RawMessage
-}
-
-// Call of a tool.
-type Call struct {
-	ID, Name string
-	// Arguments are a JSON object.
-	Arguments json.RawMessage
-	// Broken says that the model wrote an invalid call: it was cut, or is wrong.
-	Broken bool
-}
-
-// Result of a call.
-type Result struct {
-	ID, Text string
-	// Failed says that Text is an error.
-	Failed bool
-}
-
-// empty says that the model has said nothing at all: no dialect takes such a message back.
-func (m Message) empty() bool { return m.Model && m.Text == "" && len(m.Calls) == 0 && m.Said == nil }
+import "github.com/tidewaiter/tidewaiter/internal/core/speech"
 
 const (
 	// dropped takes the place of what a tool has answered.
@@ -45,17 +13,17 @@ const (
 )
 
 // History of a conversation.
-type History struct{ messages []Message }
+type History struct{ messages []speech.Message }
 
 // Add a message.
-func (h *History) Add(m Message) {
-	if !m.empty() {
+func (h *History) Add(m speech.Message) {
+	if !m.Empty() {
 		h.messages = append(h.messages, m)
 	}
 }
 
 // Messages so far.
-func (h *History) Messages() []Message { return h.messages }
+func (h *History) Messages() []speech.Message { return h.messages }
 
 // Plain removes the messages in the form of the dialect, and leaves texts and calls: another provider may not accept the first one's form.
 // It says whether there were any.

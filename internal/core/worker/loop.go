@@ -1,15 +1,23 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package worker decides what the runtime worker says to a model, and what it does after an answer.
 package worker
 
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
+)
+
+// Names of tools whose meaning the worker knows; it offers the others to the model as they come.
+const (
+	ToolContext  = "feature_get_context"
+	ToolQuestion = "ask_user"
+	ToolComplete = "task_complete"
 )
 
 // Instructions for every model; the tool server's own instructions follow them.
@@ -59,7 +67,7 @@ type Loop struct {
 func NewLoop(b Bounds, task string) *Loop {
 	// Code has about three bytes for a token.
 	l := &Loop{bounds: b, perToken: 3}
-	l.History.Add(Message{Text: task})
+	l.History.Add(speech.Message{Text: task})
 	return l
 }
 
@@ -70,14 +78,14 @@ func (l *Loop) Room() int {
 
 // Next is what follows an answer: tool calls, or a text, or the end of the task for a reason.
 type Next struct {
-	Calls []Call
+	Calls []speech.Call
 	Say   string
 	// Fail says why the task cannot be done.
 	Fail string
 }
 
 // Hear an answer to a request of the given size in bytes, and say what follows.
-func (l *Loop) Hear(a Answer, sent int) Next {
+func (l *Loop) Hear(a speech.Answer, sent int) Next {
 	if tokens := a.Usage.Sent(); a.Counted && tokens > 0 {
 		l.perToken = min(max(float64(sent)/float64(tokens), 1), 6)
 	}
@@ -105,7 +113,7 @@ func (l *Loop) Hear(a Answer, sent int) Next {
 	return Next{Say: reminder}
 }
 
-func completes(m Message) bool {
+func completes(m speech.Message) bool {
 	for _, c := range m.Calls {
 		if c.Name == ToolComplete && !c.Broken {
 			return true
@@ -114,7 +122,7 @@ func completes(m Message) bool {
 	return false
 }
 
-func stopped(a Answer) string {
+func stopped(a speech.Answer) string {
 	if a.Stop == conversation.StopNone {
 		return "no reason given"
 	}
@@ -122,26 +130,26 @@ func stopped(a Answer) string {
 }
 
 // Refuse returns the refusal of an invalid call; false for a valid one.
-func Refuse(c Call) (Result, bool) {
+func Refuse(c speech.Call) (speech.Result, bool) {
 	if !c.Broken {
-		return Result{}, false
+		return speech.Result{}, false
 	}
-	return Result{ID: c.ID, Text: broken, Failed: true}, true
+	return speech.Result{ID: c.ID, Text: broken, Failed: true}, true
 }
 
 // early answers a call of task_complete that comes with calls that did not succeed: the model has not seen that yet.
 const early = "An earlier call of this answer was refused or failed, so the task is not completed. Look at its result, and call task_complete again when the task is done."
 
 // Complete says whether a call completes the task after the results of the same answer; if not, result is the text for the model.
-func Complete(c Call, before []Result) (result Result, complete bool) {
+func Complete(c speech.Call, before []speech.Result) (result speech.Result, complete bool) {
 	for _, r := range before {
 		var answer struct{ Status string }
 		refused := json.Unmarshal([]byte(r.Text), &answer) == nil && answer.Status == refusedPatch
 		if r.Failed || refused {
-			return Result{ID: c.ID, Text: early, Failed: true}, false
+			return speech.Result{ID: c.ID, Text: early, Failed: true}, false
 		}
 	}
-	return Result{}, true
+	return speech.Result{}, true
 }
 
 // refusedPatch is the status of a patch that was checked and not applied.
@@ -152,24 +160,9 @@ const refusedPatch = "refused"
 func (l *Loop) Share(calls int) int { return min(maxResult, l.Room()/4/max(calls, 1)) }
 
 // Answered is the result of a call, cut to the model's share.
-func Answered(c Call, text string, failed bool, most int) Result {
+func Answered(c speech.Call, text string, failed bool, most int) speech.Result {
 	if len(text) > most {
 		text = plain.CutBytes(text, most) + fmt.Sprintf("\n(cut: the tool has answered %d bytes; ask for less at once)", len(text))
 	}
-	return Result{ID: c.ID, Text: text, Failed: failed}
-}
-
-const (
-	// maxTries of one request: seven minutes of a provider that is away.
-	maxTries = 12
-	// firstPause before another try doubles each time, up to lastPause. maxPause is the longest that a provider may ask for.
-	firstPause, lastPause, maxPause = time.Second, time.Minute, 10 * time.Minute
-)
-
-// Again says whether to repeat a request after the given number of failures, and after which pause. The provider may have asked for one.
-func Again(failures int, asked time.Duration) (pause time.Duration, again bool) {
-	if failures >= maxTries || asked > maxPause {
-		return 0, false
-	}
-	return max(asked, min(firstPause<<min(failures-1, 10), lastPause)), true
+	return speech.Result{ID: c.ID, Text: text, Failed: failed}
 }

@@ -7,39 +7,39 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 )
 
-func called(names ...string) Answer {
-	a := Answer{Stop: conversation.StopTools, Ended: true, Message: Message{Model: true}}
+func called(names ...string) speech.Answer {
+	a := speech.Answer{Stop: conversation.StopTools, Ended: true, Message: speech.Message{Model: true}}
 	for _, name := range names {
-		a.Message.Calls = append(a.Message.Calls, Call{ID: name, Name: name, Arguments: json.RawMessage(`{}`)})
+		a.Message.Calls = append(a.Message.Calls, speech.Call{ID: name, Name: name, Arguments: json.RawMessage(`{}`)})
 	}
 	return a
 }
 
-func spoken(text string, stop conversation.Stop) Answer {
-	return Answer{Stop: stop, Ended: true, Message: Message{Model: true, Text: text}}
+func spoken(text string, stop conversation.Stop) speech.Answer {
+	return speech.Answer{Stop: stop, Ended: true, Message: speech.Message{Model: true, Text: text}}
 }
 
 // TestLoop: what follows each answer; the last column is what is called, said, or why it fails.
 func TestLoop(t *testing.T) {
 	bounds := Bounds{Turns: 6, Reminders: 2, Window: 1000, MaxOutput: 100}
 	for name, tc := range map[string]struct {
-		answers []Answer
+		answers []speech.Answer
 		want    []string
 	}{
-		"calls":                       {[]Answer{called("a", "b"), called("task_complete")}, []string{"calls a b", "calls task_complete"}},
-		"one that only talks":         {[]Answer{spoken("hm", conversation.StopEnd), spoken("hm", conversation.StopEnd), spoken("done", conversation.StopEnd)}, []string{"says You have called no tool", "says You have called no tool", `fails the model has called no tool in 3 answers in a row; its last one (ended by End) begins: "done"`}},
-		"one that talks in between":   {[]Answer{spoken("hm", conversation.StopEnd), called("a"), spoken("hm", ""), spoken("hm", ""), called("a")}, []string{"says You have", "calls a", "says You have", "says You have", "calls a"}},
-		"one that is cut off":         {[]Answer{spoken("long", conversation.StopLength)}, []string{"says Your answer was cut off"}},
-		"more than is kept":           {[]Answer{{Message: Message{Model: true, Text: "long"}, Cut: true}}, []string{"says Your answer was cut off"}},
-		"one that refuses":            {[]Answer{spoken("", conversation.StopOther), spoken("", ""), spoken("", "")}, []string{"says", "says", `fails the model has called no tool in 3 answers in a row; its last one (no reason given) begins: ""`}},
-		"one that comes to no end":    {[]Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("a")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "fails the model has answered 6 times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=12]"}},
-		"one that ends with its last": {[]Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("b", "task_complete")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "calls b task_complete"}},
-		"one whose end is refused":    {[]Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("b", "task_complete"), called("b", "task_complete")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "calls b task_complete", "fails the model has answered 7 times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=12]"}},
+		"calls":                       {[]speech.Answer{called("a", "b"), called("task_complete")}, []string{"calls a b", "calls task_complete"}},
+		"one that only talks":         {[]speech.Answer{spoken("hm", conversation.StopEnd), spoken("hm", conversation.StopEnd), spoken("done", conversation.StopEnd)}, []string{"says You have called no tool", "says You have called no tool", `fails the model has called no tool in 3 answers in a row; its last one (ended by End) begins: "done"`}},
+		"one that talks in between":   {[]speech.Answer{spoken("hm", conversation.StopEnd), called("a"), spoken("hm", ""), spoken("hm", ""), called("a")}, []string{"says You have", "calls a", "says You have", "says You have", "calls a"}},
+		"one that is cut off":         {[]speech.Answer{spoken("long", conversation.StopLength)}, []string{"says Your answer was cut off"}},
+		"more than is kept":           {[]speech.Answer{{Message: speech.Message{Model: true, Text: "long"}, Cut: true}}, []string{"says Your answer was cut off"}},
+		"one that refuses":            {[]speech.Answer{spoken("", conversation.StopOther), spoken("", ""), spoken("", "")}, []string{"says", "says", `fails the model has called no tool in 3 answers in a row; its last one (no reason given) begins: ""`}},
+		"one that comes to no end":    {[]speech.Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("a")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "fails the model has answered 6 times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=12]"}},
+		"one that ends with its last": {[]speech.Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("b", "task_complete")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "calls b task_complete"}},
+		"one whose end is refused":    {[]speech.Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("b", "task_complete"), called("b", "task_complete")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "calls b task_complete", "fails the model has answered 7 times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=12]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLoop(bounds, "Do it.")
@@ -71,7 +71,7 @@ func TestRoom(t *testing.T) {
 		input, cached int64
 		want          int
 	}{{0, 0, 0, 2700}, {4000, 500, 500, 3600}, {100, 0, 0, 3600}, {100, 5000, 0, 900}, {100_000, 10, 0, 5400}} {
-		l.Hear(Answer{Counted: true, Usage: conversation.Usage{Input: step.input, Cached: step.cached}}, step.sent)
+		l.Hear(speech.Answer{Counted: true, Usage: conversation.Usage{Input: step.input, Cached: step.cached}}, step.sent)
 		if got := l.Room(); got != step.want {
 			t.Errorf("after %+v: %d", step, got)
 		}
@@ -85,11 +85,11 @@ func TestRoom(t *testing.T) {
 func TestDrop(t *testing.T) {
 	large := strings.Repeat("x", 1000)
 	var h History
-	h.Add(Message{Text: large})
-	h.Add(Message{Model: true})
+	h.Add(speech.Message{Text: large})
+	h.Add(speech.Message{Model: true})
 	for i := range 5 {
 		h.Add(called("a").Message)
-		h.Add(Message{Results: []Result{{ID: "a", Text: large}, {ID: "b", Text: "short"}}, Text: strings.Repeat("y", i)})
+		h.Add(speech.Message{Results: []speech.Result{{ID: "a", Text: large}, {ID: "b", Text: "short"}}, Text: strings.Repeat("y", i)})
 	}
 	each := len(large) - len(dropped)
 	whole := func() (n int) {
@@ -117,7 +117,7 @@ func TestDrop(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	c := Call{ID: "1"}
+	c := speech.Call{ID: "1"}
 	if r := Answered(c, strings.Repeat("ä", maxResult), true, maxResult); len(r.Text) > maxResult+100 || !strings.HasSuffix(r.Text, "ä…\n(cut: the tool has answered 524288 bytes; ask for less at once)") || !r.Failed || r.ID != "1" {
 		t.Errorf("%d bytes, ends with %q", len(r.Text), r.Text[len(r.Text)-60:])
 	}
@@ -159,9 +159,9 @@ func TestNamesOfCalls(t *testing.T) {
 // TestPlain: what was said in the words of a dialect is said in plain texts and calls, once.
 func TestPlain(t *testing.T) {
 	var h History
-	h.Add(Message{Text: "Do it."})
-	h.Add(Message{Model: true, Text: "Yes.", Said: json.RawMessage(`[]`)})
-	h.Add(Message{Model: true, Said: json.RawMessage(`[{"type":"reasoning"}]`)}) // a thought and nothing else
+	h.Add(speech.Message{Text: "Do it."})
+	h.Add(speech.Message{Model: true, Text: "Yes.", Said: json.RawMessage(`[]`)})
+	h.Add(speech.Message{Model: true, Said: json.RawMessage(`[{"type":"reasoning"}]`)}) // a thought and nothing else
 	if !h.Plain() || len(h.Messages()) != 2 || h.Messages()[1].Said != nil || h.Messages()[1].Text != "Yes." {
 		t.Errorf("%+v", h.Messages())
 	}
@@ -170,32 +170,17 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-func TestAgain(t *testing.T) {
-	for _, tc := range []struct {
-		failures    int
-		asked, want time.Duration
-		again       bool
-	}{
-		{1, 0, time.Second, true}, {2, 0, 2 * time.Second, true}, {6, 0, 32 * time.Second, true}, {7, 0, time.Minute, true}, {11, 0, time.Minute, true}, {12, 0, 0, false},
-		{1, 30 * time.Second, 30 * time.Second, true}, {1, 10 * time.Minute, 10 * time.Minute, true}, {1, 11 * time.Minute, 0, false},
-	} {
-		if pause, again := Again(tc.failures, tc.asked); pause != tc.want || again != tc.again {
-			t.Errorf("%+v: %s, %v", tc, pause, again)
-		}
-	}
-}
-
 // TestComplete: a task is not complete beside a call that did not succeed, of which the model does not know.
 func TestComplete(t *testing.T) {
-	done := Call{ID: "done", Name: ToolComplete}
+	done := speech.Call{ID: "done", Name: ToolComplete}
 	for name, tc := range map[string]struct {
-		before []Result
+		before []speech.Result
 		want   bool
 	}{
 		"alone":                 {nil, true},
-		"after an applied one":  {[]Result{{ID: "a", Text: `{"status":"applied"}`}, {ID: "b", Text: "a page of a file"}}, true},
-		"after a refused patch": {[]Result{{ID: "a", Text: `{"status":"refused","message":"…"}`}, {ID: "b", Text: "{}"}}, false},
-		"after a failed call":   {[]Result{{ID: "a", Text: "no such tool", Failed: true}}, false},
+		"after an applied one":  {[]speech.Result{{ID: "a", Text: `{"status":"applied"}`}, {ID: "b", Text: "a page of a file"}}, true},
+		"after a refused patch": {[]speech.Result{{ID: "a", Text: `{"status":"refused","message":"…"}`}, {ID: "b", Text: "{}"}}, false},
+		"after a failed call":   {[]speech.Result{{ID: "a", Text: "no such tool", Failed: true}}, false},
 	} {
 		result, complete := Complete(done, tc.before)
 		if complete != tc.want || !complete && (!result.Failed || result.ID != "done") {

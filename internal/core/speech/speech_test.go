@@ -1,11 +1,12 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package worker
+package speech
 
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -106,6 +107,23 @@ func TestRequests(t *testing.T) {
 		body, err := speech(t, name).Body(talk())
 		if diff := cmp.Diff(value(t, want), value(t, string(body))); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+// TestAForcedTool: how each provider documents that the model has to call one tool.
+func TestAForcedTool(t *testing.T) {
+	for name, want := range map[string]string{
+		"anthropic":        `"tool_choice":{"type":"tool","name":"patch"}`,
+		"openai-responses": `"tool_choice":{"type":"function","name":"patch"}`,
+		"openai-chat":      `"tool_choice":{"type":"function","function":{"name":"patch"}}`,
+		"gemini":           `"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["patch"]}}`,
+	} {
+		r := talk()
+		r.Force = "patch"
+		body, err := speech(t, name).Body(r)
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %v: %s does not have %s", name, err, body, want)
 		}
 	}
 }
@@ -277,7 +295,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
 			if tc.said == "" {
-				if said != nil && !got.Message.empty() {
+				if said != nil && !got.Message.Empty() {
 					t.Errorf("said %s", said)
 				}
 				return
@@ -315,20 +333,22 @@ func FuzzAnswers(f *testing.F) {
 		l := s.Listen(streamed)
 		l.Write([]byte(body))
 		a := l.Close()
-		var h History
-		h.Add(Message{Text: "Do it."})
-		loop := NewLoop(DefaultBounds, "Do it.")
-		loop.Hear(a, len(body))
-		h.Add(a.Message)
 		answer := Message{Text: "Go on."}
-		for _, c := range a.Message.Calls {
-			if c.ID == "" || !object(c.Arguments) || !utf8.Valid(c.Arguments) || !toolName.MatchString(c.Name) {
+		for i := range a.Message.Calls {
+			c := &a.Message.Calls[i]
+			if !object(c.Arguments) || !utf8.Valid(c.Arguments) || !toolName.MatchString(c.Name) {
 				t.Errorf("call %+v", c)
 			}
-			answer.Results = append(answer.Results, Answered(c, "done", false, 1000))
+			if c.ID == "" {
+				c.ID = strconv.Itoa(i)
+			}
+			answer.Results = append(answer.Results, Result{ID: c.ID, Text: "done"})
 		}
-		h.Add(answer)
-		sent, err := s.Body(Request{Messages: h.Messages()})
+		messages := []Message{{Text: "Do it."}}
+		if !a.Message.Empty() {
+			messages = append(messages, a.Message)
+		}
+		sent, err := s.Body(Request{Messages: append(messages, answer)})
 		if err != nil || !json.Valid(sent) || len(sent) > 4*len(body)+10_000 {
 			t.Errorf("%d bytes, %v: %.300s", len(sent), err, sent)
 		}

@@ -1,22 +1,15 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worker decides what the runtime worker sends to models, in each of the dialects, and what it does next. Messages of a model go
-// back to it in its own form, with thoughts and signatures, because some models accept no other.
-package worker
+// Package speech is the client's side of each dialect: requests to a model, and its answers. The runtime worker and the watchdog ask models by
+// it. Messages of a model go back to it in its own form, with thoughts and signatures, because some models accept no other.
+package speech
 
 import (
 	"encoding/json"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-)
-
-// Names of tools whose meaning the worker knows; it offers the others to the model as they come.
-const (
-	ToolContext  = "feature_get_context"
-	ToolQuestion = "ask_user"
-	ToolComplete = "task_complete"
 )
 
 // Model is the name of the model in every request. The gateway replaces it with the policy's model.
@@ -35,6 +28,8 @@ type Request struct {
 	System   string
 	Tools    []Tool
 	Messages []Message
+	// Force is the name of the tool that the model has to call; empty where it may choose.
+	Force string
 	// MaxOutput is the most tokens of the answer, in dialects that have to name it.
 	MaxOutput int64
 }

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package worker
+package speech
 
 import "encoding/json"
 
@@ -33,21 +33,29 @@ type (
 		Parameters  json.RawMessage `json:"parameters"`
 		Strict      bool            `json:"strict"`
 	}
+	responsesChoice struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+	}
 )
 
 // responsesRequest is the body of https://platform.openai.com/docs/api-reference/responses/create. The provider keeps nothing
 // of the conversation: the next request may reach another one.
 func responsesRequest(r Request) any {
 	body := struct {
-		Model        string          `json:"model"`
-		Stream       bool            `json:"stream"`
-		Store        bool            `json:"store"`
-		Instructions string          `json:"instructions"`
-		Tools        []responsesTool `json:"tools"`
-		Input        []any           `json:"input"`
+		Model        string           `json:"model"`
+		Stream       bool             `json:"stream"`
+		Store        bool             `json:"store"`
+		Instructions string           `json:"instructions"`
+		Tools        []responsesTool  `json:"tools"`
+		Choice       *responsesChoice `json:"tool_choice,omitempty"`
+		Input        []any            `json:"input"`
 	}{Model: Model, Stream: true, Instructions: r.System}
 	for _, t := range r.Tools {
 		body.Tools = append(body.Tools, responsesTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.parameters()})
+	}
+	if r.Force != "" {
+		body.Choice = &responsesChoice{"function", r.Force}
 	}
 	for _, m := range r.Messages {
 		body.Input = append(body.Input, responsesItems(m)...)

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package worker
+package speech
 
 import (
 	"encoding/json"
@@ -42,6 +42,10 @@ type (
 		Description string          `json:"description"`
 		Schema      json.RawMessage `json:"input_schema"`
 	}
+	anthropicChoice struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+	}
 	// anthropicCache marks where a prefix ends that is worth keeping.
 	// https://docs.claude.com/en/docs/build-with-claude/prompt-caching
 	anthropicCache struct {
@@ -59,10 +63,14 @@ func anthropicRequest(r Request) any {
 		Stream    bool               `json:"stream"`
 		System    []anthropicText    `json:"system"`
 		Tools     []anthropicTool    `json:"tools"`
+		Choice    *anthropicChoice   `json:"tool_choice,omitempty"`
 		Messages  []anthropicMessage `json:"messages"`
 	}{Model: Model, MaxTokens: r.MaxOutput, Stream: true, System: []anthropicText{{"text", r.System, cache}}}
 	for _, t := range r.Tools {
 		body.Tools = append(body.Tools, anthropicTool{t.Name, t.Description, t.parameters()})
+	}
+	if r.Force != "" {
+		body.Choice = &anthropicChoice{"tool", r.Force}
 	}
 	for i, m := range r.Messages {
 		if m.Model {

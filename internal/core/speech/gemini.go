@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package worker
+package speech
 
 import (
 	"encoding/json"
@@ -37,6 +37,14 @@ type (
 		Description string          `json:"description"`
 		Schema      json.RawMessage `json:"parametersJsonSchema"`
 	}
+	// https://ai.google.dev/gemini-api/docs/function-calling#function_calling_modes
+	geminiCalling struct {
+		Mode  string   `json:"mode"`
+		Names []string `json:"allowedFunctionNames"`
+	}
+	geminiChoice struct {
+		Calling geminiCalling `json:"functionCallingConfig"`
+	}
 	geminiTool struct {
 		Functions []geminiFunction `json:"functionDeclarations"`
 	}
@@ -50,6 +58,7 @@ func geminiRequest(r Request) any {
 	body := struct {
 		System   geminiContent `json:"systemInstruction"`
 		Tools    []geminiTool  `json:"tools,omitempty"`
+		Choice   *geminiChoice `json:"toolConfig,omitempty"`
 		Contents []any         `json:"contents"`
 	}{System: geminiContent{Parts: []any{geminiText{r.System}}}}
 	if len(r.Tools) > 0 {
@@ -57,6 +66,9 @@ func geminiRequest(r Request) any {
 	}
 	for _, t := range r.Tools {
 		body.Tools[0].Functions = append(body.Tools[0].Functions, geminiFunction{t.Name, t.Description, t.parameters()})
+	}
+	if r.Force != "" {
+		body.Choice = &geminiChoice{geminiCalling{"ANY", []string{r.Force}}}
 	}
 	names := map[string]string{} // by the IDs of calls
 	for _, m := range r.Messages {

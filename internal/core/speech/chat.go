@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package worker
+package speech
 
 import (
 	"cmp"
@@ -35,6 +35,12 @@ type (
 		Type     string          `json:"type"`
 		Function chatDescription `json:"function"`
 	}
+	chatChoice struct {
+		Type     string `json:"type"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
 	chatOptions struct {
 		Usage bool `json:"include_usage"`
 	}
@@ -47,10 +53,15 @@ func chatRequest(r Request) any {
 		Stream   bool        `json:"stream"`
 		Options  chatOptions `json:"stream_options"`
 		Tools    []chatTool  `json:"tools"`
+		Choice   *chatChoice `json:"tool_choice,omitempty"`
 		Messages []any       `json:"messages"`
 	}{Model: Model, Stream: true, Options: chatOptions{true}, Messages: []any{chatMessage{Role: "system", Content: r.System}}}
 	for _, t := range r.Tools {
 		body.Tools = append(body.Tools, chatTool{"function", chatDescription{t.Name, t.Description, t.parameters()}})
+	}
+	if r.Force != "" {
+		body.Choice = &chatChoice{Type: "function"}
+		body.Choice.Function.Name = r.Force
 	}
 	for _, m := range r.Messages {
 		body.Messages = append(body.Messages, chatMessages(m)...)
