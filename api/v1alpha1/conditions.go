@@ -24,6 +24,8 @@ const (
 	ConditionAreasDisjoint = "AreasDisjoint"
 	// ConditionDeliveriesDisjoint: no other Feature of the project has delivered a change to what this one works on since it began. The condition exists once one has.
 	ConditionDeliveriesDisjoint = "DeliveriesDisjoint"
+	// ConditionPlanned: a model has divided the work. The condition exists for Features whose spec.planning is not None.
+	ConditionPlanned = "Planned"
 	// ConditionCheckpointsValid: the newest checkpoint is valid.
 	ConditionCheckpointsValid = "CheckpointsValid"
 	// ConditionWithinBudget: the budget has something left.
@@ -170,6 +172,12 @@ const (
 	ReasonNotCompared = "NotCompared"
 	// ReasonDeliveryTouches: another Feature of the project has delivered a change to what this one works on; the message names commit and paths.
 	ReasonDeliveryTouches = "DeliveryTouches"
+	// ReasonPlanning: a model makes a plan before the first task starts.
+	ReasonPlanning = "Planning"
+	// ReasonPlanProposed: a model has proposed a plan, and Tidewaiter follows it; status.run.plan has it.
+	ReasonPlanProposed = "PlanProposed"
+	// ReasonPlannerUnavailable: no model has proposed a plan that can be used; the message says why, and the work continues without one.
+	ReasonPlannerUnavailable = "PlannerUnavailable"
 	// ReasonNoBudget: neither a policy nor the Feature sets a budget.
 	ReasonNoBudget = "NoBudget"
 	// ReasonWithinBudget: every budget that applies has something left.

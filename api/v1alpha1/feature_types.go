@@ -79,10 +79,10 @@ type FeatureSpec struct {
 	// repository is the Git repository that the agent works on. Fixed at creation.
 	// +required
 	Repository Repository `json:"repository"`
-	// planning says who makes the plan. None takes the plan as given; without milestones, the prompt is the only task. Auto takes the plan that a planner proposes. Approve waits until a user approves the proposal.
+	// planning says who makes the plan. None takes the plan as given; without milestones, the prompt is the only task. Auto asks a model once, before the first task, to divide the work (the role supervisor of the policy); the plan is in status.run.plan, and milestones of spec.plan come first. Approve waits until a user approves the proposal.
 	// +optional
 	// +kubebuilder:default=None
-	// +kubebuilder:validation:XValidation:rule="self == 'None'",message="this version does not act on spec.planning: set it to None, and write the plan in spec.plan"
+	// +kubebuilder:validation:XValidation:rule="self != 'Approve'",message="this version does not act on spec.planning Approve: set it to Auto, or to None with the plan in spec.plan"
 	Planning Planning `json:"planning,omitempty"`
 	// plan limits the work and divides it into milestones and tasks.
 	// +optional

@@ -31,7 +31,7 @@ spec:
 	storedPolicy = `
 metadata: {name: stored}
 spec:
-  defaults: {reviewers: {design: {enabled: true}}, models: [{role: supervisor, backend: b, model: m}]}
+  defaults: {reviewers: {design: {enabled: true}}, models: [{role: reviewer, backend: b, model: m}]}
 `
 )
 

@@ -122,9 +122,9 @@ func under(c ruleCase, base, path string) ruleCase {
 var inertCases = map[string]ruleCase{
 	"a planner": {
 		base: feature, field: "spec.planning",
-		accept:  "spec: {planning: None}",
-		reject:  "spec: {planning: Auto}",
-		message: "this version does not act on spec.planning: set it to None, and write the plan in spec.plan",
+		accept:  "spec: {planning: Auto}",
+		reject:  "spec: {planning: Approve}",
+		message: "this version does not act on spec.planning Approve: set it to Auto, or to None with the plan in spec.plan",
 	},
 	"Features to wait for": {
 		base: feature, field: "spec.dependsOn",
@@ -389,10 +389,10 @@ var policyCases = map[string]ruleCase{
 		accept: "{reviewers: null}", reject: "{reviewers: {}}",
 		message: "this version does not act on reviewers: remove it",
 	},
-	"a model of a supervisor, which this version does not act on": {
+	"a model of a role that this version does not act on": {
 		field:  "models[0].role",
-		accept: "{models: [{role: summarizer, backend: b, model: m}]}", reject: "{models: [{role: reviewer, backend: b, model: m}]}",
-		message: "this version does not act on models[].role other than primary and summarizer: remove the entry",
+		accept: "{models: [{role: supervisor, backend: b, model: m}]}", reject: "{models: [{role: reviewer, backend: b, model: m}]}",
+		message: "this version does not act on models[].role other than primary, summarizer and supervisor: remove the entry",
 	},
 	"a kind of change that is worse than it may be": {
 		field:  "changes.secrets",

@@ -175,11 +175,11 @@ type ReviewerRule struct {
 
 // ModelRef names the backend and the model of the gateway that answer a role.
 type ModelRef struct {
-	// role is who asks: primary for what agents ask, and summarizer for their small side calls.
+	// role is who asks: primary for what agents ask, summarizer for their small side calls, and supervisor for what Tidewaiter itself asks, such as for a plan. Without its own entry, a role is answered by primary.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self in ['primary', 'summarizer']",message="this version does not act on models[].role other than primary and summarizer: remove the entry"
+	// +kubebuilder:validation:XValidation:rule="self in ['primary', 'summarizer', 'supervisor']",message="this version does not act on models[].role other than primary, summarizer and supervisor: remove the entry"
 	Role string `json:"role"`
 	// backend is the name of a backend of the gateway.
 	// +required

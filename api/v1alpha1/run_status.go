@@ -89,7 +89,7 @@ type RunStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Reviews []ReviewStatus `json:"reviews,omitempty"`
-	// plan is the plan that the planner proposes, until a user approves it.
+	// plan is the plan that a model has proposed (spec.planning), or why there is none.
 	// +optional
 	Plan *ProposedPlan `json:"plan,omitempty"`
 }
@@ -187,16 +187,28 @@ type ReviewStatus struct {
 	ReviewTime *metav1.Time `json:"reviewTime,omitempty"`
 }
 
-// ProposedPlan waits for a request approvePlan with its hash.
+// ProposedPlan is the plan of a model.
 type ProposedPlan struct {
-	// hash is the hash of the plan.
-	// +required
-	// +kubebuilder:validation:MaxLength=128
-	Hash string `json:"hash"`
-	// summary is a summary for users.
+	// hash is the hash of the plan. It is empty if there is no plan.
 	// +optional
-	// +kubebuilder:validation:MaxLength=4096
-	Summary string `json:"summary,omitempty"`
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+	// message says why there is no plan, so that the tasks of spec.plan, or the prompt as the only task, are the whole work.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+	// allowedAreas are globs of the paths that the work can change. A path must also be in spec.plan.allowedAreas, if these exist.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=256
+	AllowedAreas []string `json:"allowedAreas,omitempty"`
+	// forbiddenAreas are globs of the paths that must not change, in addition to spec.plan.forbiddenAreas.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=256
+	ForbiddenAreas []string `json:"forbiddenAreas,omitempty"`
 	// milestones are the proposed milestones.
 	// +optional
 	// +listType=map

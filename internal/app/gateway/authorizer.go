@@ -100,8 +100,8 @@ type toModels struct {
 
 var _ modelserver.Authorizer = toModels{}
 
-// Authorize implements models.Authorizer. The watchdog asks for the agent.
-func (a toModels) Authorize(ctx context.Context, token, task string) (modelserver.Caller, error) {
+// Authorize implements models.Authorizer. The watchdog asks for the agent, or on its own behalf.
+func (a toModels) Authorize(ctx context.Context, token string, claim modelserver.Claim) (modelserver.Caller, error) {
 	p, err := a.find(ctx, token)
 	if err != nil {
 		return modelserver.Caller{}, err
@@ -110,27 +110,45 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (modelserve
 	if len(allowed.suspendedBy) > 0 {
 		return modelserver.Caller{Feature: p.name()}, &modelserver.SuspendedError{Policies: allowed.suspendedBy}
 	}
-	t, err := a.pins.terms(ctx, pinned{p.feature.UID, p.attempt, task}, func() (terms, error) { return a.terms(ctx, p, task) })
+	t, err := a.termsOf(ctx, p, claim)
 	if err != nil {
 		return modelserver.Caller{Feature: p.name()}, err
 	}
 	if notAllowed != nil {
 		return modelserver.Caller{Feature: p.name()}, notAllowed
 	}
-	side := sidecalls.Of(p.feature.Spec.Agent.Runtime)
+	role, side := roleOf(p, claim)
 	return modelserver.Caller{
-		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: task,
+		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: claim.Task,
 		Models: t.Models, ProviderTools: t.ProviderTools, Before: t.before, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded, ToolResults: t.ToolResults,
-		Answers: t.Answers, SideCalls: side.Any(),
+		Answers: t.Answers, SideCalls: side,
 		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent, Rate: allowed.rate, Keep: allowed.keep,
 		Key: func(ctx context.Context, key policy.SecretKey) (string, error) {
 			return a.keys.read(ctx, projectKey{p.feature.Namespace, key})
 		},
-		Role: func(model string) string {
-			if side.Has(model) {
-				return policy.RoleSummarizer
-			}
-			return policy.RolePrimary
-		},
+		Role: role,
 	}, nil
+}
+
+// termsOf a call. A call of the watchdog itself belongs to no task.
+func (a toModels) termsOf(ctx context.Context, p pod, claim modelserver.Claim) (terms, error) {
+	if claim.Role == policy.RoleSupervisor {
+		effective, err := a.policy(ctx, p.feature)
+		return supervisorTerms(effective), err
+	}
+	return a.pins.terms(ctx, pinned{p.feature.UID, p.attempt, claim.Task}, func() (terms, error) { return a.terms(ctx, p, claim.Task) })
+}
+
+// roleOf says which role answers a call that names a model, and whether the agent makes side calls.
+func roleOf(p pod, claim modelserver.Claim) (role func(model string) string, sideCalls bool) {
+	if claim.Role == policy.RoleSupervisor {
+		return func(string) string { return policy.RoleSupervisor }, false
+	}
+	side := sidecalls.Of(p.feature.Spec.Agent.Runtime)
+	return func(model string) string {
+		if side.Has(model) {
+			return policy.RoleSummarizer
+		}
+		return policy.RolePrimary
+	}, side.Any()
 }

@@ -120,16 +120,19 @@ func (p *pins) keep(ctx context.Context, of pinned, t terms) (terms, error) {
 	return first, nil
 }
 
+// supervisorTerms apply to calls of the watchdog itself. Templates are for agents, and so are the tools that a provider runs.
+func supervisorTerms(e policy.Effective) terms {
+	return terms{Models: e.Models, Silence: e.Supervision.TimeoutProfile.Silence(), Unrecorded: e.LedgerFailure == policy.LedgerIgnore, ToolResults: policy.ToolResultsOff}
+}
+
 // terms of the moment.
 func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) {
 	effective, err := a.policy(ctx, p.feature)
 	if err != nil {
 		return terms{}, err
 	}
-	t := terms{
-		Models: effective.Models, ProviderTools: effective.ProviderTools, Silence: effective.Supervision.TimeoutProfile.Silence(), Unrecorded: effective.LedgerFailure == policy.LedgerIgnore,
-		ToolResults: effective.ToolResults,
-	}
+	t := supervisorTerms(effective)
+	t.ProviderTools, t.ToolResults = effective.ProviderTools, effective.ToolResults
 	if !effective.Supervision.Enabled {
 		a.log.InfoContext(ctx, "Supervision is off: the gateway adds no template to what the agent sends, and checks no answer", "feature", p.name(), "task", task)
 		return t, nil

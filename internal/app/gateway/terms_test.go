@@ -71,8 +71,8 @@ func (g *gateway) ask(t *testing.T, token, task string) (status int, model strin
 	return status, sent.Model, parts, text
 }
 
-// asks for an answer to a request of the Messages API.
-func (g *gateway) asks(t *testing.T, token, task, body string) (status int, text string) {
+// asks for an answer to a request of the Messages API, with a role for a call of the watchdog itself.
+func (g *gateway) asks(t *testing.T, token, task, body string, role ...string) (status int, text string) {
 	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(g.rotator.Bundle())
@@ -86,6 +86,9 @@ func (g *gateway) asks(t *testing.T, token, task, body string) (status int, text
 	if task != "" {
 		request.Header.Set(dialect.TaskHeader, task)
 		request.Header.Set(dialect.TurnHeader, "12")
+	}
+	for _, r := range role {
+		request.Header.Set(dialect.RoleHeader, r)
 	}
 	answer, err := transport.RoundTrip(request)
 	if err != nil {

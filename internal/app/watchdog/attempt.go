@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/inspect"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/reporter"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plans"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/intakeclient"
 	"github.com/tidewaiter/tidewaiter/internal/pod/spool"
@@ -137,7 +138,15 @@ func (a *attempt) takeOver(o protocol.Orders) error {
 	if err := a.claimJournal(o.Run); err != nil {
 		return err
 	}
-	return a.noteOrders(o)
+	return a.noteOrders(a.planned(o))
+}
+
+// planned is what the plan of a model makes of orders.
+func (a *attempt) planned(o protocol.Orders) protocol.Orders {
+	if p := a.journal.State().Planned; p != nil && p.Plan != nil && o.Planning != "" {
+		return plans.Apply(o, *p.Plan)
+	}
+	return o
 }
 
 // noteOrders journals orders that say something else than the ones journaled last.

@@ -202,6 +202,12 @@ func (l *loop) finished(ctx context.Context, r result) (supervise.Event, error) 
 			l.after(ctx, exited)
 		}
 	}
+	if _, planned := r.event.(supervise.Planned); planned {
+		if err := l.follow(ctx, l.latest); err != nil {
+			return nil, err
+		}
+		l.after(ctx, l.ordered(l.latest))
+	}
 	if l.services.repository != nil {
 		l.services.retain.Tidy(ctx)
 	}
@@ -228,15 +234,23 @@ func (l *loop) changed() supervise.Event {
 
 // hear takes new orders.
 func (l *loop) hear(ctx context.Context, _ struct{}) (supervise.Event, error) {
-	o := *l.attempt.orders.get()
+	if err := l.follow(ctx, *l.attempt.orders.get()); err != nil {
+		return nil, err
+	}
+	return l.ordered(l.latest), nil
+}
+
+// follow orders, with the tasks that a model has planned. The error ends the process.
+func (l *loop) follow(ctx context.Context, o protocol.Orders) error {
+	o = l.attempt.planned(o)
 	if err := l.attempt.noteOrders(o); err != nil {
 		if steps.Fatal(err) {
-			return nil, err
+			return err
 		}
 		l.attempt.options.Log.WarnContext(ctx, "Following orders, but cannot journal them", "error", err.Error())
 	}
 	l.latest = o
-	return l.ordered(o), nil
+	return nil
 }
 
 func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
@@ -245,6 +259,7 @@ func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
 		Orders:   o,
 		Answered: func(id string) bool { _, answered := have.Requests[id]; return answered },
 		Done:     func(task string) bool { return have.Tasks[task].Done },
+		Planned:  have.Planned != nil,
 	}
 }
 

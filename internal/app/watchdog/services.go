@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/consult"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/deliver"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/handover"
@@ -33,6 +34,7 @@ type services struct {
 	retain     *retain.Service
 	handover   *handover.Service
 	directives *direct.Service
+	consult    *consult.Desk
 }
 
 // newServices for an attempt whose journal is open. Sealed: there is no agent. Before there is a base there need be no
@@ -40,6 +42,7 @@ type services struct {
 func newServices(a *attempt, repo *git.Repository, sealed bool) *services {
 	o, dir := a.options, a.options.Paths.trusted()
 	s := &services{attempt: a, repository: repo, directives: direct.New(a.journal, a.options.Log)}
+	s.consult = consult.New(consult.Options{Gateway: o.Gateway, Link: gatewayclient.Link{Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA}, Log: o.Log})
 	s.access = remote.Access{GitSecret: o.Paths.GitSecret, Gateway: o.Gateway, Token: o.Paths.Token, CA: o.Paths.CA}
 	s.workspace = checkpoint.NewWorkspace(workspace.Options{
 		Root: o.Paths.Workspace, Repository: repo, Scratch: dir.Scratch(), Now: o.Now, Logger: o.Log,

@@ -18,6 +18,9 @@ const TaskHeader = "Tidewaiter-Task"
 // TurnHeader has the turn of the run that a call belongs to, as status.run.turn counts it. The watchdog sets it if it follows the conversation.
 const TurnHeader = "Tidewaiter-Turn"
 
+// RoleHeader names the role of a call of the watchdog itself: RoleSupervisor of internal/core/policy. Calls of an agent do not have it.
+const RoleHeader = "Tidewaiter-Role"
+
 // MaxBody of a request, in bytes: what Anthropic takes, the largest of the providers (32 MB,
 // https://docs.claude.com/en/api/overview).
 const MaxBody = 32 << 20

@@ -32,6 +32,8 @@ type Record struct {
 	Orders *protocol.Orders `json:"orders,omitempty"`
 	// Base was fetched; there is one for ever.
 	Base *Base `json:"base,omitempty"`
+	// Planned: a model has divided the work, or could not.
+	Planned *Planned `json:"planned,omitempty"`
 	// TaskBegun: the agent is about to be started.
 	TaskBegun *TaskBegun `json:"taskBegun,omitempty"`
 	// TaskCorrected: the agent is about to be started again in its session.
@@ -96,6 +98,13 @@ type Attempt struct {
 type Base struct {
 	Commit string `json:"commit"`
 	Tree   string `json:"tree"`
+}
+
+// Planned is the plan that a model has made. There is one for ever.
+type Planned struct {
+	// Plan is nil if there is none; then Message says why, and the tasks of the orders stay as they are.
+	Plan    *protocol.Proposal `json:"plan,omitempty"`
+	Message string             `json:"message,omitempty"`
 }
 
 // TaskBegun pins the plan and the policy of the task.

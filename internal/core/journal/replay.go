@@ -23,6 +23,8 @@ type State struct {
 	Orders *protocol.Orders
 	// Base, once it was fetched.
 	Base *Base
+	// Planned is the plan that a model has made of the work; nil before it, and for work that no model plans.
+	Planned *Planned `json:",omitempty"`
 	// Tasks that have begun, by name.
 	Tasks map[string]Task
 	// Sequence of the newest checkpoint.
@@ -158,6 +160,8 @@ func (s *State) apply(r Record) error {
 		s.ordered(r.Orders)
 	case r.Base != nil:
 		return s.base(*r.Base)
+	case r.Planned != nil:
+		return s.planned(*r.Planned)
 	case r.TaskBegun != nil:
 		return s.begun(*r.TaskBegun)
 	case r.TaskCorrected != nil:
@@ -229,6 +233,18 @@ func (s *State) ordered(o *protocol.Orders) {
 		}
 		s.prove(name)
 	}
+}
+
+// planned takes the plan, which never changes.
+func (s *State) planned(p Planned) error {
+	switch {
+	case s.Planned != nil:
+		return fmt.Errorf("a second plan")
+	case (p.Plan == nil) == (p.Message == ""):
+		return fmt.Errorf("a plan and a reason for having none")
+	}
+	s.Planned = &p
+	return nil
 }
 
 // attempt begins again what the attempt before has not done.

@@ -58,10 +58,14 @@ func bounds(p protocol.Plan) [][]string {
 	if p.Files != nil {
 		files = append(append(append(files, p.Files.Create...), p.Files.Modify...), p.Files.Delete...)
 	}
-	if len(files) == 0 {
-		return [][]string{p.Allowed}
+	lists := [][]string{p.Allowed}
+	if len(p.Proposed) > 0 {
+		lists = append(lists, p.Proposed)
 	}
-	return [][]string{p.Allowed, files}
+	if len(files) > 0 {
+		lists = append(lists, files)
+	}
+	return lists
 }
 
 // read the lists of patterns of a plan.

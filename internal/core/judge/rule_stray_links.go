@@ -5,6 +5,7 @@ package judge
 
 import (
 	"path"
+	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -44,10 +45,14 @@ func strayLinks() Rule {
 // straying finds links whose target, read as text, is in no allowed area.
 func straying(v *view) []breach {
 	severity, broken := v.Policy.Changes.StrayLinks.Severity()
-	if !broken || len(v.Plan.Allowed) == 0 {
+	if !broken {
 		return nil
 	}
-	allow, _ := newMatcher(v.Plan.Allowed, false) // what cannot be used is a violation already
+	var lists []*matcher
+	for _, areas := range v.Plan.Areas() {
+		allow, _ := newMatcher(areas, false) // what cannot be used is a violation already
+		lists = append(lists, allow)
+	}
 	var found []breach
 	for _, c := range v.changes {
 		if c.New.Mode != ModeSymlink || targetFault(c.New) != "" || linkFault(c.Path, c.New.Target, "it") != "" {
@@ -55,7 +60,8 @@ func straying(v *view) []breach {
 		}
 		to := path.Join(path.Dir(c.Path), c.New.Target)
 		// A directory is inside where what it holds is.
-		if allow.match(to) != "" || to != "." && allow.match(to+"/x") != "" {
+		outside := func(allow *matcher) bool { return allow.match(to) == "" && (to == "." || allow.match(to+"/x") == "") }
+		if !slices.ContainsFunc(lists, outside) {
 			continue
 		}
 		found = append(found, breach{

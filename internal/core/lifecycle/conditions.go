@@ -37,6 +37,7 @@ func (s situation) conditions(p plan) []Condition {
 		stalled(s.o, at),
 	}
 	list = append(list, s.deliveriesDisjoint()...)
+	list = append(list, s.planned()...)
 	for i := range list {
 		c := &list[i]
 		c.Message = bounded(c.Message)
@@ -194,6 +195,23 @@ func newestCheckpoint(o Observed, was Condition) Condition {
 	default:
 		return notYet(ConditionCheckpointsValid, "Nothing has changed yet.")
 	}
+}
+
+// planned says whether a model has divided the work; nothing for work that no model divides.
+func (s situation) planned() []Condition {
+	var p *ModelPlan
+	if s.o.Run != nil {
+		p = s.o.Run.Plan
+	}
+	switch {
+	case !s.o.Spec.Planning:
+		return nil
+	case p == nil:
+		return []Condition{{ConditionPlanned, Unknown, ReasonPlanning, "A model divides the work before the first task starts."}}
+	case p.Missing != "":
+		return []Condition{{ConditionPlanned, False, ReasonPlannerUnavailable, sentence("There is no plan, and the work continues without one: " + p.Missing)}}
+	}
+	return []Condition{{ConditionPlanned, True, ReasonPlanProposed, fmt.Sprintf("Milestones: %d. Tasks: %d. status.run.plan has the plan.", p.Milestones, p.Tasks)}}
 }
 
 // withinBudget keeps what an attempt said that has ended: what was used stays used.

@@ -92,6 +92,8 @@ type Spec struct {
 	AskRestart bool
 	// Budget says that the Feature's model calls have one.
 	Budget bool
+	// Planning says that a model divides the work.
+	Planning bool
 	// Requests in the order of the spec.
 	Requests []Request
 	// NotActedOn names the fields that an earlier version has stored and this version does not act on; sorted.
@@ -302,6 +304,8 @@ type Run struct {
 	Unacknowledged []string
 	// BudgetWarning names a budget that is nearly used; empty for none.
 	BudgetWarning string
+	// Plan of a model; nil before there is one.
+	Plan *ModelPlan
 	// Anomalies of the conversation that are not over, by the condition that they set, with the evidence.
 	Anomalies map[string]string
 	// Unserved says that the agent stalls because its model calls fail with errors that are not its fault.
@@ -324,6 +328,13 @@ type Run struct {
 	Requests []RequestResult
 	// Final is the final report of the attempt; nil before it.
 	Final *Final
+}
+
+// ModelPlan has the facts about a plan of a model that conditions need.
+type ModelPlan struct {
+	Milestones, Tasks int
+	// Missing says why there is no plan; empty if there is one.
+	Missing string
 }
 
 // Checkpoint has the facts about the newest checkpoint that conditions need.

@@ -246,7 +246,11 @@ func (c Config) Route(d string, refs []policy.ModelRef, role string) (Route, err
 			return Route{Backend: b, Model: b.Models[0]}, nil
 		}
 	}
-	return Route{}, &Refusal{Message: fmt.Sprintf("no backend of the gateway speaks the dialect %s: an administrator adds one to its configuration", d)}
+	refusal := &Refusal{Message: fmt.Sprintf("no backend of the gateway speaks the dialect %s: an administrator adds one to its configuration", d)}
+	if len(c.Backends) > 0 {
+		refusal.Speaks = c.Backends[0].Dialects
+	}
+	return Route{}, refusal
 }
 
 // Speaking finds the backend for the primary calls of a client that speaks every dialect, and the dialect to use: the first that the backend lists.

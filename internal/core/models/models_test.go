@@ -88,6 +88,8 @@ func TestRoute(t *testing.T) {
 		"by policy":                   {[]policy.ModelRef{ref("primary", "second", "small")}, policy.RolePrimary, "second/small"},
 		"a side call without its own": {[]policy.ModelRef{ref("primary", "second", "small")}, policy.RoleSummarizer, "second/small"},
 		"a side call":                 {[]policy.ModelRef{ref("primary", "second", "large"), ref("summarizer", "main", "small")}, policy.RoleSummarizer, "main/small"},
+		"the watchdog":                {[]policy.ModelRef{ref("primary", "second", "large"), ref("supervisor", "main", "small")}, policy.RoleSupervisor, "main/small"},
+		"the watchdog, by none":       {[]policy.ModelRef{ref("primary", "second", "small")}, policy.RoleSupervisor, "second/small"},
 		"another role":                {[]policy.ModelRef{ref("supervisor", "second", "large")}, policy.RolePrimary, "main/large"},
 		"an unknown backend":          {[]policy.ModelRef{ref("primary", "third", "large")}, policy.RolePrimary, `the policy's models[primary] names the backend "third", which the gateway does not have`},
 		"an unknown model":            {[]policy.ModelRef{ref("primary", "main", "huge")}, policy.RolePrimary, `names the model "huge", which the backend "main" does not list`},

@@ -40,6 +40,7 @@ func bounds(plan protocol.Plan, p policy.Effective, role string, locks []string,
 		}
 	}
 	line("Write only to these areas", plan.Allowed)
+	line("Write only to these of them", plan.Proposed)
 	line("Leave these areas as they are", plan.Forbidden)
 	if f := plan.Files; f != nil {
 		b.WriteString("\n- Only the planned files may change.")

@@ -56,7 +56,7 @@ func checksRow() Row {
 
 func modelsRow() Row {
 	return Row{
-		Path: "models", Purpose: "Which backend and which of its models answers a role. The role primary is for what agents ask, and summarizer is for their small side calls.",
+		Path: "models", Purpose: "Which backend and which of its models answers a role. The role primary is for what agents ask, summarizer for their small side calls, and supervisor for what Tidewaiter itself asks.",
 		Allowed: "roles with a backend and a model", Builtin: "the first backend that speaks the runtime's dialect, with its first model", Merging: byRole,
 		merge: func(m *merger, e *Effective) { e.Models = m.models() },
 		rules: func(r *Rules) any { return &r.Models }, effective: func(e *Effective) any { return &e.Models },

@@ -179,10 +179,11 @@ type Paths struct {
 	Severity Severity `json:"severity"`
 }
 
-// Roles of models. An agent's own calls use the primary one, and its small side calls the summarizer.
+// Roles of models. An agent's own calls use the primary one, and its small side calls the summarizer. The watchdog's own calls use the supervisor.
 const (
 	RolePrimary    = "primary"
 	RoleSummarizer = "summarizer"
+	RoleSupervisor = "supervisor"
 )
 
 // ModelRef names the backend and the model of the gateway that a role is answered by.

@@ -59,6 +59,10 @@ type Orders struct {
 	Tasks []Task `json:"tasks"`
 	// Gates are the commands that tasks name.
 	Gates []Gate `json:"gates,omitempty"`
+	// Planning is PlanningAuto if a model divides the work before the first task; empty if it does not. Planned is the hash of the model's
+	// plan in Tasks and Plan: the watchdog adds it, and intake sends orders without it.
+	Planning string `json:"planning,omitempty"`
+	Planned  string `json:"planned,omitempty"`
 	// Plan bounds the work.
 	Plan Plan `json:"plan"`
 	// Locks are the contracts whose lock this Feature holds now. Only under its lock may a contract's paths change: a lock that is not in this
@@ -88,6 +92,9 @@ type Orders struct {
 	// Generation of the Feature's spec.
 	Generation int64 `json:"generation"`
 }
+
+// PlanningAuto is the way of planning in which work begins without an approval of the plan.
+const PlanningAuto = "Auto"
 
 // GatesOf are the gates of a task, in the sequence in which they run.
 func (o Orders) GatesOf(task string) []Gate {

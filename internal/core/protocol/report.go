@@ -45,6 +45,15 @@ type Report struct {
 	Acknowledged *Acknowledgment `json:"acknowledged,omitempty"`
 	// Failed is a checkpoint that has no record.
 	Failed *CheckpointFailure `json:"failed,omitempty"`
+	// Planned is the plan that a model has made, or why there is none. A restarted watchdog may repeat it.
+	Planned *PlanReport `json:"planned,omitempty"`
+}
+
+// PlanReport is the plan of a model. Plan and Hash are empty if there is none; then Message says why.
+type PlanReport struct {
+	Hash    string    `json:"hash,omitempty" redact:"key"`
+	Plan    *Proposal `json:"plan,omitempty"`
+	Message string    `json:"message,omitempty"`
 }
 
 // CheckpointFailure is a checkpoint that the watchdog could not capture or check. It has no number, and the next one does its work. It

@@ -7,9 +7,22 @@ import "github.com/tidewaiter/tidewaiter/internal/core/policy"
 
 // Plan bounds the work, by patterns. Empty Allowed allows everything; Absent Files, or Files without patterns, add no restriction.
 type Plan struct {
-	Allowed   []string  `json:"allowed,omitempty"`
+	Allowed []string `json:"allowed,omitempty"`
+	// Proposed are the allowed areas of a plan that a model has made: a path must be in Allowed and in these. Empty adds no restriction.
+	Proposed  []string  `json:"proposed,omitempty"`
 	Forbidden []string  `json:"forbidden,omitempty"`
 	Files     *FilePlan `json:"files,omitempty"`
+}
+
+// Areas are the lists of allowed areas that are not empty. A path must match a pattern of each.
+func (p Plan) Areas() [][]string {
+	var lists [][]string
+	for _, list := range [][]string{p.Allowed, p.Proposed} {
+		if len(list) > 0 {
+			lists = append(lists, list)
+		}
+	}
+	return lists
 }
 
 // FilePlan is the whole set of planned files, as patterns.

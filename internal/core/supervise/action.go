@@ -16,6 +16,8 @@ type Kind string
 const (
 	// Wait until something happens, or until Action.Until.
 	Wait Kind = ""
+	// Plan asks a model to divide the work.
+	Plan Kind = "plan"
 	// Start the agent for Action.Task.
 	Start Kind = "start"
 	// Checkpoint takes one, with Action.Trigger.

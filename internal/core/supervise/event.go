@@ -49,11 +49,14 @@ type Ordered struct {
 	Orders protocol.Orders
 	// Answered says which requests have a result already, and Done which tasks are done; nil for none.
 	Answered, Done func(name string) bool
+	// Planned says that a model has divided the work, or could not.
+	Planned bool
 }
 
 func (e Ordered) apply(s *State, _ time.Time) {
 	o := e.Orders
 	s.list(o, e.Done)
+	s.Unplanned = o.Planning != "" && !e.Planned && !slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Begun || t.Phase == Done })
 	s.Requests = s.Requests[:0]
 	for _, r := range o.Requests {
 		if e.Answered == nil || !e.Answered(r.ID) {
@@ -75,6 +78,14 @@ func (e Ordered) apply(s *State, _ time.Time) {
 	case o.Suspend:
 		s.end(Suspend)
 	}
+}
+
+// Planned: a model has divided the work, or could not. Orders with its tasks follow.
+type Planned struct{}
+
+func (Planned) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Unplanned = false
 }
 
 // end asks for an end; the most urgent one stands, and an earlier demand is not taken back: the agent may be dead.

@@ -38,7 +38,7 @@ func Next(s State, now time.Time) Action {
 func over(s State, _ time.Time) (Action, bool) { return Action{}, s.Over() }
 
 func busy(s State, _ time.Time) (Action, bool) {
-	breakable := (s.Doing == Push || s.Doing == Review || s.Doing == Gate) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
+	breakable := (s.Doing == Push || s.Doing == Review || s.Doing == Gate || s.Doing == Plan) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
 	if breakable && !s.Cancelled {
 		return Action{Kind: Cancel}, true
 	}
@@ -173,6 +173,8 @@ func tasks(s State, now time.Time) (Action, bool) {
 		return s.Tasks[i].gate(), true
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
 		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
+	case s.Unplanned:
+		return Action{Kind: Plan}, true
 	}
 	return Action{Kind: Start, Task: s.Tasks[i].Name}, true
 }

@@ -182,8 +182,10 @@ type State struct {
 	Patches  int
 	Question *protocol.Question
 	// Rules of the task at hand.
-	Rules       Rules
-	Tasks       []Task
+	Rules Rules
+	Tasks []Task
+	// Unplanned: a model divides the work before the first task, and has not yet done so.
+	Unplanned   bool
 	Agent       Agent
 	Checkpoints Checkpoints
 	Delivery    Delivery

@@ -74,9 +74,17 @@ func (e *SuspendedError) Error() string {
 	return fmt.Sprintf("spec.suspend of the SupervisorPolicy %s is true", strings.Join(plain.CutList(e.Policies, 8), ", "))
 }
 
-// Authorizer finds callers by their tokens, and what applies to the task that they work on. It returns the errors of package callers.
+// Claim is what the watchdog says of a call.
+type Claim struct {
+	// Task that the agent works on; empty if there is none.
+	Task string
+	// Role of a call of the watchdog itself; empty for a call of the agent.
+	Role string
+}
+
+// Authorizer finds callers by their tokens, and what applies to their calls. It returns the errors of package callers.
 type Authorizer interface {
-	Authorize(ctx context.Context, token, task string) (Caller, error)
+	Authorize(ctx context.Context, token string, claim Claim) (Caller, error)
 }
 
 func (c *call) authenticate() *failure {
@@ -92,9 +100,16 @@ func (s *Server) caller(r *http.Request) (Caller, *failure) {
 	if !is || token == "" || len(r.Header.Values("Authorization")) != 1 {
 		return Caller{}, fail(http.StatusUnauthorized, reasonUnauthenticated, nil, "the watchdog's token is missing: agents ask the watchdog of their own pod")
 	}
-	caller, err := s.options.Authorizer.Authorize(callers.WithSource(r.Context(), r.RemoteAddr), token, r.Header.Get(dialect.TaskHeader))
+	claim := Claim{Task: r.Header.Get(dialect.TaskHeader), Role: r.Header.Get(dialect.RoleHeader)}
+	if claim.Role != "" && claim.Role != policy.RoleSupervisor {
+		return Caller{}, fail(http.StatusBadRequest, reasonInvalid, nil, "the header %s has %q: the gateway knows %s", dialect.RoleHeader, plain.CutBytes(claim.Role, maxRole), policy.RoleSupervisor)
+	}
+	caller, err := s.options.Authorizer.Authorize(callers.WithSource(r.Context(), r.RemoteAddr), token, claim)
 	return caller, unauthorized(err)
 }
+
+// maxRole bounds the quotation of a role that the gateway does not know, in bytes.
+const maxRole = 64
 
 // unauthorized is what an authorizer's error means; nil for none.
 func unauthorized(err error) *failure {

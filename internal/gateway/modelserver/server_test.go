@@ -204,7 +204,8 @@ func (w *world) last(n int) modelserver.Outcome {
 }
 
 // Authorize implements models.Authorizer: the token names the Feature.
-func (w *world) Authorize(ctx context.Context, token, task string) (modelserver.Caller, error) {
+func (w *world) Authorize(ctx context.Context, token string, claim modelserver.Claim) (modelserver.Caller, error) {
+	task := claim.Task
 	c := modelserver.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Answers: w.answers, SideCalls: w.sideCalls, Budgets: w.budgets, WarnAtPercent: 80, Rate: w.rate[token], Role: func(model string) string {
 		if strings.Contains(model, "tiny") {
 			return policy.RoleSummarizer

@@ -20,6 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/plans"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -48,6 +49,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Prompt:     prompt,
 		Tasks:      Tasks(f),
 		Gates:      gates(f),
+		Planning:   planning(f),
 		Plan:       Plan(f),
 		Locks:      locks,
 		Policy:     effective,
@@ -191,6 +193,31 @@ func Tasks(f *v1alpha1.Feature) []protocol.Task {
 	return tasks
 }
 
+// planning is how a model divides the work of a Feature; empty if none does.
+func planning(f *v1alpha1.Feature) string {
+	if f.Spec.Planning == v1alpha1.PlanningAuto {
+		return protocol.PlanningAuto
+	}
+	return ""
+}
+
+// Planned is what the plan that a model has made makes of a Feature's orders.
+func Planned(f *v1alpha1.Feature, o protocol.Orders) protocol.Orders {
+	if o.Planning == "" || f.Status.Run == nil || f.Status.Run.Plan == nil || f.Status.Run.Plan.Hash == "" {
+		return o
+	}
+	have := f.Status.Run.Plan
+	p := protocol.Proposal{Allowed: have.AllowedAreas, Forbidden: have.ForbiddenAreas}
+	for _, m := range have.Milestones {
+		milestone := protocol.ProposedMilestone{Name: m.Name}
+		for _, t := range m.Tasks {
+			milestone.Tasks = append(milestone.Tasks, protocol.ProposedTask{Name: t.Name, Instructions: t.Instructions, Gates: t.Gates})
+		}
+		p.Milestones = append(p.Milestones, milestone)
+	}
+	return plans.Apply(o, p)
+}
+
 // unnamedGates are the gates that no task names.
 func unnamedGates(f *v1alpha1.Feature, tasks []protocol.Task) []string {
 	var list []string
@@ -229,11 +256,15 @@ func Plan(f *v1alpha1.Feature) protocol.Plan {
 
 // Bounds are the text that tells the agent of a Feature where it may write, once the Feature has the locks that its plan names.
 func Bounds(f *v1alpha1.Feature, effective policy.Effective) string {
+	return bounded(f, Plan(f), effective)
+}
+
+func bounded(f *v1alpha1.Feature, plan protocol.Plan, effective policy.Effective) string {
 	var locks []string
 	if f.Spec.Plan != nil {
 		locks = f.Spec.Plan.Contracts
 	}
-	return notice.Bounds(Plan(f), effective, f.Spec.Agent.Role, locks)
+	return notice.Bounds(plan, effective, f.Spec.Agent.Role, locks)
 }
 
 // branch that a Feature delivers.

@@ -36,6 +36,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Ephemeral:   Ephemeral(f),
 		NotActedOn:  inert.Feature(f),
 		Budget:      effective.Budgets.Any(),
+		Planning:    planning(f) != "",
 		AskRestart:  effective.Supervision.RestartMode == policy.RestartAsk,
 	}
 	s.Strategy, s.StrategyReason = strategy(f, effective)
@@ -117,6 +118,18 @@ func requestKind(r v1alpha1.Request) lifecycle.RequestKind {
 	}
 }
 
+// plan is what conditions need of the plan of a model; nil before there is one.
+func plan(p *v1alpha1.ProposedPlan) *lifecycle.ModelPlan {
+	if p == nil {
+		return nil
+	}
+	facts := &lifecycle.ModelPlan{Milestones: len(p.Milestones), Missing: p.Message}
+	for _, m := range p.Milestones {
+		facts.Tasks += len(m.Tasks)
+	}
+	return facts
+}
+
 // Run is what the watchdog reported, or nil.
 func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	r := f.Status.Run
@@ -132,6 +145,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		Rollbacks:           rollbacks(r.Rollbacks),
 		Requests:            requestResults(r.Requests),
 		BudgetWarning:       r.BudgetWarning,
+		Plan:                plan(r.Plan),
 	}
 	if len(r.Anomalies) > 0 {
 		run.Anomalies = map[string]string{}

@@ -25,7 +25,7 @@ func featureFields() []field[*v1alpha1.Feature] {
 		{"spec.delivery.pullRequest", func(f *v1alpha1.Feature) bool { return f.Spec.Delivery != nil && f.Spec.Delivery.PullRequest != nil }},
 		{"spec.dependsOn", func(f *v1alpha1.Feature) bool { return len(f.Spec.DependsOn) > 0 }},
 		{"spec.planning", func(f *v1alpha1.Feature) bool {
-			return f.Spec.Planning != "" && f.Spec.Planning != v1alpha1.PlanningNone
+			return f.Spec.Planning == v1alpha1.PlanningApprove
 		}},
 		{"spec.requests[].approvePlan", func(f *v1alpha1.Feature) bool {
 			return slices.ContainsFunc(f.Spec.Requests, func(r v1alpha1.Request) bool { return r.ApprovePlan != nil })
@@ -36,7 +36,9 @@ func featureFields() []field[*v1alpha1.Feature] {
 func ruleFields() []field[*v1alpha1.Rules] {
 	return []field[*v1alpha1.Rules]{
 		{"models[].role", func(r *v1alpha1.Rules) bool {
-			return slices.ContainsFunc(r.Models, func(m v1alpha1.ModelRef) bool { return m.Role != "primary" && m.Role != "summarizer" })
+			return slices.ContainsFunc(r.Models, func(m v1alpha1.ModelRef) bool {
+				return m.Role != "primary" && m.Role != "summarizer" && m.Role != "supervisor"
+			})
 		}},
 		{"reviewers", func(r *v1alpha1.Rules) bool { return r.Reviewers != nil }},
 	}

@@ -97,8 +97,8 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 	found := map[string]bool{}
 	for spec, want := range map[string][]string{
 		"{}": nil,
-		"{planning: None, gates: [], dependsOn: [], delivery: {push: true}, requests: [{id: a, retry: {}}], plan: {milestones: [{name: m, tasks: [{name: t}]}]}}": nil,
-		"{planning: Auto}":                                    {"spec.planning"},
+		"{planning: Auto, gates: [], dependsOn: [], delivery: {push: true}, requests: [{id: a, retry: {}}], plan: {milestones: [{name: m, tasks: [{name: t}]}]}}": nil,
+		"{planning: Approve}":                                 {"spec.planning"},
 		"{planning: Approve, dependsOn: [other]}":             {"spec.dependsOn", "spec.planning"},
 		"{delivery: {pullRequest: {}}}":                       {"spec.delivery.pullRequest"},
 		"{requests: [{retry: {}}, {approvePlan: {hash: x}}]}": {"spec.requests[].approvePlan"},
@@ -117,9 +117,9 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 	}
 	for spec, want := range map[string][]string{
 		"{}": nil,
-		"{defaults: {models: [{role: primary}, {role: summarizer}]}, overrides: {}}":            nil,
-		"{defaults: {models: [{role: primary}, {role: reviewer}]}}":                             {"spec.defaults.models[].role"},
-		"{defaults: {reviewers: {}}, overrides: {reviewers: {}, models: [{role: supervisor}]}}": {"spec.defaults.reviewers", "spec.overrides.models[].role", "spec.overrides.reviewers"},
+		"{defaults: {models: [{role: primary}, {role: summarizer}, {role: supervisor}]}, overrides: {}}": nil,
+		"{defaults: {models: [{role: primary}, {role: reviewer}]}}":                                      {"spec.defaults.models[].role"},
+		"{defaults: {reviewers: {}}, overrides: {reviewers: {}, models: [{role: reviewer}]}}":            {"spec.defaults.reviewers", "spec.overrides.models[].role", "spec.overrides.reviewers"},
 	} {
 		p := &v1alpha1.SupervisorPolicy{}
 		if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
@@ -143,7 +143,7 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 
 // wordsOf are the words of the pages for what this version does not act on; empty for a field that belongs to another word.
 var wordsOf = map[string]string{
-	"spec.planning": "planning", "spec.requests[].approvePlan": "", "models[].role": "", "reviewers": "reviewers",
+	"spec.planning": "approval of plans", "spec.requests[].approvePlan": "", "models[].role": "", "reviewers": "reviewers",
 	"spec.dependsOn": "dependencies", "spec.delivery.pullRequest": "pull requests",
 }
 

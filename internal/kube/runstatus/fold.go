@@ -30,7 +30,7 @@ const (
 
 // Fold returns the run of a Feature at an attempt after the given reports, sorted by number. (epoch, sequence) of the run is the high-water
 // mark: Fold skips reports that are not above it. A checkpoint counts once by its own number, whatever report brings it. From an earlier
-// attempt, which ended before it could report, only checkpoints and results of requests count: its status is history. Fold does not change
+// attempt, which ended before it could report, only checkpoints, results of requests and the plan count: its status is history. Fold does not change
 // its arguments.
 func Fold(run v1alpha1.RunStatus, feature string, attempt int64, reports []protocol.Report) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
@@ -116,6 +116,8 @@ func apply(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 		add(run, naming.Checkpoint(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
 	case r.Request != nil:
 		applyRequest(run, *r.Request, r.Time)
+	case r.Planned != nil:
+		run.Plan = proposed(*r.Planned)
 	case r.Final != nil:
 		run.Final = &v1alpha1.FinalReport{
 			Epoch: r.Epoch, Outcome: Clean(r.Final.Outcome, maxName), Reason: Clean(r.Final.Reason, maxName),
@@ -134,6 +136,8 @@ func applyLate(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 		add(run, naming.Checkpoint(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
 	case r.Request != nil:
 		applyRequest(run, *r.Request, r.Time)
+	case r.Planned != nil:
+		run.Plan = proposed(*r.Planned)
 	}
 }
 

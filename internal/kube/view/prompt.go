@@ -42,18 +42,18 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, key, err)
 		return
 	}
-	tasks := features.Tasks(&f)
+	prefix, note, effective, err := s.prefix(r, &f)
+	if err != nil {
+		s.refuse(w, r, key, err)
+		return
+	}
+	tasks := features.Planned(&f, features.Orders(&f, effective, "", nil)).Tasks
 	at := 0
 	if name := query.Get(paramTask); name != "" {
 		at = slices.IndexFunc(tasks, func(t protocol.Task) bool { return t.Name == name })
 	}
 	if at < 0 {
 		fail(w, failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no task %q: it has %s", key.Name, query.Get(paramTask), taskNames(tasks))))
-		return
-	}
-	prefix, note, effective, err := s.prefix(r, &f)
-	if err != nil {
-		s.refuse(w, r, key, err)
 		return
 	}
 	prompt := f.Spec.Prompt

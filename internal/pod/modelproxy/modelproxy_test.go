@@ -157,12 +157,12 @@ func TestTheTokenIsThePods(t *testing.T) {
 	})
 	for _, token := range []string{"first", "second"} {
 		p.write(p.token, token+"\n")
-		answer := p.post("/anthropic/v1/messages?beta=true", map[string]string{"Authorization": "Bearer stolen", "Tidewaiter-Task": "forged", "Tidewaiter-Turn": "99", "Anthropic-Beta": "x"})
+		answer := p.post("/anthropic/v1/messages?beta=true", map[string]string{"Authorization": "Bearer stolen", "Tidewaiter-Task": "forged", "Tidewaiter-Turn": "99", "Tidewaiter-Role": "supervisor", "Anthropic-Beta": "x"})
 		header := <-seen
 		if got := header.Values("Authorization"); len(got) != 1 || got[0] != "Bearer "+token {
 			t.Errorf("Authorization %q, want the pod's %s", got, token)
 		}
-		if strings.Join(header.Values("Tidewaiter-Task"), ",") != "login" || header.Get("Anthropic-Beta") != "x" || header.Get("Tidewaiter-Turn") != "" {
+		if strings.Join(header.Values("Tidewaiter-Task"), ",") != "login" || header.Get("Anthropic-Beta") != "x" || header.Get("Tidewaiter-Turn") != "" || header.Get("Tidewaiter-Role") != "" {
 			t.Errorf("headers %v", header)
 		}
 		if path, _ := io.ReadAll(answer.Body); string(path) != "/anthropic/v1/messages?beta=true" {

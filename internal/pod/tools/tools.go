@@ -43,6 +43,7 @@ type Context struct {
 	Tasks []protocol.TaskStatus `json:"tasks"`
 	// AllowedAreas and the other bounds of the plan, as gitignore-style patterns; empty allows everything.
 	AllowedAreas   []string      `json:"allowed_areas,omitempty"`
+	PlannedAreas   []string      `json:"planned_areas,omitempty"`
 	ForbiddenAreas []string      `json:"forbidden_areas,omitempty"`
 	PlannedFiles   *PlannedFiles `json:"planned_files,omitempty"`
 	// ProtectedPaths must not change.

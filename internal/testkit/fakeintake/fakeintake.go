@@ -160,6 +160,17 @@ func (i *Intake) Failures() []protocol.CheckpointFailure {
 	return out
 }
 
+// Plans that were reported, oldest first.
+func (i *Intake) Plans() []protocol.PlanReport {
+	var out []protocol.PlanReport
+	for _, r := range i.Reports() {
+		if r.Planned != nil {
+			out = append(out, *r.Planned)
+		}
+	}
+	return out
+}
+
 // Status that was applied last; an empty one before the first.
 func (i *Intake) Status() *protocol.StatusReport {
 	reports := i.Reports()

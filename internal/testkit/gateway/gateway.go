@@ -122,7 +122,7 @@ type everyone struct {
 }
 
 // Authorize implements models.Authorizer.
-func (e *everyone) Authorize(_ context.Context, token, _ string) (modelserver.Caller, error) {
+func (e *everyone) Authorize(_ context.Context, token string, _ modelserver.Claim) (modelserver.Caller, error) {
 	known, is := e.known.Load(token)
 	if !is {
 		known, _ = e.known.LoadOrStore(token, e.caller(token))

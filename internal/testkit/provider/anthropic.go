@@ -112,7 +112,7 @@ func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) 
 	if request.MaxTokens <= request.Thinking.Budget { // https://docs.claude.com/en/docs/build-with-claude/extended-thinking
 		return nil, nil, errors.New("`max_tokens` must be greater than `thinking.budget_tokens`")
 	}
-	c := &conversation{most: request.MaxTokens, id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice.Type == none, size: len(body), texts: append([]string{""}, request.System.texts()...),
+	c := &conversation{most: request.MaxTokens, id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice.Type == none, forced: request.ToolChoice.Type == "tool", size: len(body), texts: append([]string{""}, request.System.texts()...),
 		thinks: request.Thinking.Type == "enabled" || request.Thinking.Type == "adaptive", single: request.ToolChoice.Single}
 	var order order
 	for i, m := range request.Messages {

@@ -64,7 +64,7 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 	if request.Most > 0 && request.Completion > 0 {
 		return nil, nil, errors.New("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 	}
-	c := &conversation{most: request.Most + request.Completion, id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, size: len(body), texts: []string{""},
+	c := &conversation{most: request.Most + request.Completion, id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, forced: names(request.ToolChoice), size: len(body), texts: []string{""},
 		thinks: true, single: request.Parallel != nil && !*request.Parallel, choices: max(request.Choices, 1), counted: request.StreamOptions.Usage}
 	var open []string
 	for i, m := range request.Messages {

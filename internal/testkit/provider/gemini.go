@@ -92,7 +92,7 @@ func (gemini) read(r *http.Request, body []byte) (*conversation, any, error) {
 	c := &conversation{
 		uncommented: true, // https://github.com/googleapis/js-genai/blob/main/src/_api_client.ts, processStreamResponse: a comment is an error
 		most:        request.Generation.Most,
-		id:          rand.Text()[:12], model: model, streamed: method == "streamGenerateContent", bare: request.Config.Calling.Mode == "NONE", size: len(body), texts: []string{request.System.text()},
+		id:          rand.Text()[:12], model: model, streamed: method == "streamGenerateContent", bare: request.Config.Calling.Mode == "NONE", forced: request.Config.Calling.Mode == "ANY", size: len(body), texts: []string{request.System.text()},
 	}
 	current := 0 // the first content of the current turn: that of the user behind which only calls and results follow
 	for i, content := range request.Contents {

@@ -219,7 +219,7 @@ func TestMannersAreChosen(t *testing.T) {
 	}
 	for n := range 16 {
 		script := fmt.Sprintf("turns: [{text: Answer %d., run: make}]", n)
-		_, id, err := find([]string{"```script\n" + script + "\n```"})
+		_, id, err := find(&conversation{texts: []string{"```script\n" + script + "\n```"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,9 +54,10 @@ type conversation struct {
 	calls, results []string
 	// turns that the model has answered, in the whole conversation.
 	turns int
-	// tools that are offered, and bare where none of them may be called.
+	// tools that are offered, bare where none of them may be called, and forced where the only one has to be.
 	tools    []string
 	bare     bool
+	forced   bool
 	streamed bool
 	// thinks says that the request lets the model show what it thinks, single that no two tools are called at once.
 	thinks, single bool
@@ -168,7 +169,7 @@ func (c *conversation) check() error {
 
 // play the turn that a conversation has come to.
 func (s *Server) play(w *stream, r *http.Request, d dialect, c *conversation) {
-	script, id, err := find(c.texts)
+	script, id, err := find(c)
 	if err = errors.Join(err, c.check()); err != nil {
 		d.fail(w, http.StatusBadRequest, err.Error())
 		return

@@ -61,7 +61,7 @@ func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) 
 	if request.Model == "" || len(request.Input) == 0 {
 		return nil, nil, errors.New("model and input are required")
 	}
-	c := &conversation{most: request.Most, id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, size: len(body), texts: []string{"", request.Instructions},
+	c := &conversation{most: request.Most, id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, forced: names(request.ToolChoice), size: len(body), texts: []string{"", request.Instructions},
 		thinks: len(request.Reasoning) > 0 && slices.Contains(request.Include, encrypted), single: request.Parallel != nil && !*request.Parallel}
 	for _, t := range request.Tools {
 		if len(t.Tools) == 0 {

@@ -17,7 +17,8 @@ import (
 )
 
 // Script has a model's answers, turn by turn. It stands in the first message that has one, between a line ```script and
-// a line ```; so a Feature's prompt brings its own. After the last turn the model says that it is done.
+// a line ```; so a Feature's prompt brings its own. After the last turn the model says that it is done. A conversation that has one tool, which
+// it has to call, plays the script between a line ```script TOOL and a line ```.
 type Script struct {
 	Turns []Turn `json:"turns"`
 	// Plain turns have only the manners that they name.
@@ -134,14 +135,28 @@ const (
 )
 
 const (
-	fence  = "```script\n"
+	fence  = "```script"
 	finish = "\n```"
 )
 
+// opening is the line before the script of a conversation.
+func (c *conversation) opening() string {
+	if c.forced && len(c.tools) == 1 {
+		return fence + " " + c.tools[0] + "\n"
+	}
+	return fence + "\n"
+}
+
+// names says whether a tool_choice of OpenAI's dialects names a tool.
+func names(choice any) bool {
+	_, is := choice.(map[string]any)
+	return is
+}
+
 // find the script of a conversation, and an ID of it.
-func find(texts []string) (Script, string, error) {
-	for _, text := range texts {
-		_, rest, found := strings.Cut(text, fence)
+func find(c *conversation) (Script, string, error) {
+	for _, text := range c.texts {
+		_, rest, found := strings.Cut(text, c.opening())
 		if !found {
 			continue
 		}
@@ -193,7 +208,7 @@ func (s Script) next(c *conversation) Turn {
 	}
 	t := s.Turns[i]
 	if t.Until != "" && !slices.ContainsFunc(c.texts[1:], func(text string) bool {
-		return strings.Contains(text, t.Until) && !strings.Contains(text, fence)
+		return strings.Contains(text, t.Until) && !strings.Contains(text, fence+"\n")
 	}) {
 		// Some clients end themselves where a call is the same five times: a sleep says how often the script has waited.
 		return Turn{Run: cmp.Or(t.While, fmt.Sprintf("sleep 5; : %d", waited)) + waiting, Until: t.Until}

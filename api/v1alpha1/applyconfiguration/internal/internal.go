@@ -1366,7 +1366,22 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ProposedPlan
   map:
     fields:
+    - name: allowedAreas
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: forbiddenAreas
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: hash
+      type:
+        scalar: string
+    - name: message
       type:
         scalar: string
     - name: milestones
@@ -1377,9 +1392,6 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
-    - name: summary
-      type:
-        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ProviderState
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.PullRequest

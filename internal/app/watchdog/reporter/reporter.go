@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plans"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -72,6 +73,21 @@ func (r *Reporter) Answer(a protocol.RequestReport) error {
 		}
 	}
 	return r.journal.Note(journal.Record{Request: &a})
+}
+
+// Planned reports and remembers the plan of a model, once.
+func (r *Reporter) Planned(p journal.Planned) error {
+	report := protocol.PlanReport{Plan: p.Plan, Message: p.Message}
+	if p.Plan != nil {
+		report.Hash = plans.Hash(*p.Plan)
+	}
+	if err := r.report(protocol.Report{Planned: &report}); err != nil {
+		return err
+	}
+	if err := r.Probe.After("plan reported"); err != nil {
+		return err
+	}
+	return r.journal.Note(journal.Record{Planned: &p})
 }
 
 // Failed reports a checkpoint that the watchdog could not capture or check.

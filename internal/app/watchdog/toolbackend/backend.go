@@ -115,7 +115,7 @@ func (b *Backend) Context() tools.Context {
 	o, task := v.orders, j.Tasks[v.task]
 	c := tools.Context{
 		Feature: o.Feature.Namespace + "/" + o.Feature.Name, Task: v.task, Tasks: v.tasks, Base: j.Base.Commit, Head: j.Promoted.Commit,
-		AllowedAreas: task.Plan.Allowed, ForbiddenAreas: task.Plan.Forbidden, ProtectedPaths: task.Policy.Paths.Protected, Answers: o.Answers,
+		AllowedAreas: task.Plan.Allowed, PlannedAreas: task.Plan.Proposed, ForbiddenAreas: task.Plan.Forbidden, ProtectedPaths: task.Policy.Paths.Protected, Answers: o.Answers,
 	}
 	if f := task.Plan.Files; f != nil {
 		c.PlannedFiles = &tools.PlannedFiles{Create: f.Create, Modify: f.Modify, Delete: f.Delete}

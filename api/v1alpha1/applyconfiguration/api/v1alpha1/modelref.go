@@ -14,7 +14,7 @@ import (
 //
 // ModelRef names the backend and the model of the gateway that answer a role.
 type ModelRefApplyConfiguration struct {
-	// role is who asks: primary for what agents ask, and summarizer for their small side calls.
+	// role is who asks: primary for what agents ask, summarizer for their small side calls, and supervisor for what Tidewaiter itself asks, such as for a plan. Without its own entry, a role is answered by primary.
 	Role *string `json:"role,omitempty"`
 	// backend is the name of a backend of the gateway.
 	Backend *string `json:"backend,omitempty"`

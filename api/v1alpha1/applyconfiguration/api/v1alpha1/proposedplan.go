@@ -8,12 +8,16 @@ package v1alpha1
 // ProposedPlanApplyConfiguration represents a declarative configuration of the ProposedPlan type for use
 // with apply.
 //
-// ProposedPlan waits for a request approvePlan with its hash.
+// ProposedPlan is the plan of a model.
 type ProposedPlanApplyConfiguration struct {
-	// hash is the hash of the plan.
+	// hash is the hash of the plan. It is empty if there is no plan.
 	Hash *string `json:"hash,omitempty"`
-	// summary is a summary for users.
-	Summary *string `json:"summary,omitempty"`
+	// message says why there is no plan, so that the tasks of spec.plan, or the prompt as the only task, are the whole work.
+	Message *string `json:"message,omitempty"`
+	// allowedAreas are globs of the paths that the work can change. A path must also be in spec.plan.allowedAreas, if these exist.
+	AllowedAreas []string `json:"allowedAreas,omitempty"`
+	// forbiddenAreas are globs of the paths that must not change, in addition to spec.plan.forbiddenAreas.
+	ForbiddenAreas []string `json:"forbiddenAreas,omitempty"`
 	// milestones are the proposed milestones.
 	Milestones []MilestoneApplyConfiguration `json:"milestones,omitempty"`
 }
@@ -32,11 +36,31 @@ func (b *ProposedPlanApplyConfiguration) WithHash(value string) *ProposedPlanApp
 	return b
 }
 
-// WithSummary sets the Summary field in the declarative configuration to the given value
+// WithMessage sets the Message field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Summary field is set to the value of the last call.
-func (b *ProposedPlanApplyConfiguration) WithSummary(value string) *ProposedPlanApplyConfiguration {
-	b.Summary = &value
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *ProposedPlanApplyConfiguration) WithMessage(value string) *ProposedPlanApplyConfiguration {
+	b.Message = &value
+	return b
+}
+
+// WithAllowedAreas adds the given value to the AllowedAreas field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AllowedAreas field.
+func (b *ProposedPlanApplyConfiguration) WithAllowedAreas(values ...string) *ProposedPlanApplyConfiguration {
+	for i := range values {
+		b.AllowedAreas = append(b.AllowedAreas, values[i])
+	}
+	return b
+}
+
+// WithForbiddenAreas adds the given value to the ForbiddenAreas field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ForbiddenAreas field.
+func (b *ProposedPlanApplyConfiguration) WithForbiddenAreas(values ...string) *ProposedPlanApplyConfiguration {
+	for i := range values {
+		b.ForbiddenAreas = append(b.ForbiddenAreas, values[i])
+	}
 	return b
 }
 

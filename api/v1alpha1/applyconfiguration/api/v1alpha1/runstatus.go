@@ -58,7 +58,7 @@ type RunStatusApplyConfiguration struct {
 	Directives []DirectiveStatusApplyConfiguration `json:"directives,omitempty"`
 	// reviews are the newest reviews, the newest last. The ledger keeps them all.
 	Reviews []ReviewStatusApplyConfiguration `json:"reviews,omitempty"`
-	// plan is the plan that the planner proposes, until a user approves it.
+	// plan is the plan that a model has proposed (spec.planning), or why there is none.
 	Plan *ProposedPlanApplyConfiguration `json:"plan,omitempty"`
 }
 

@@ -1,0 +1,121 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package consult asks models questions of the watchdog itself. The gateway answers them by the role supervisor of the policy, within the
+// budgets of the Feature.
+package consult
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
+	"github.com/tidewaiter/tidewaiter/internal/pod/gatewayclient"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelclient"
+)
+
+const (
+	// maxOutput of an answer, in tokens, in dialects that have to name it: a plan of the largest size has some 20,000.
+	maxOutput = 24_000
+	// callTime bounds one request with its answer.
+	callTime = 10 * time.Minute
+	// tries of a question: the second one has the objection to the first answer.
+	tries = 2
+)
+
+// InvalidError says that a model has given no answer that can be used.
+type InvalidError struct {
+	// Objection to its last answer.
+	Objection string
+}
+
+// Error implements error.
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("the model has given no valid answer in %d tries: %s", tries, e.Objection)
+}
+
+// Options of a Desk. All are required.
+type Options struct {
+	// Gateway is its URL, and Link how it is reached.
+	Gateway string
+	Link    gatewayclient.Link
+	Log     *slog.Logger
+}
+
+// Desk asks models. Make it with New.
+type Desk struct{ options Options }
+
+// New makes a Desk.
+func New(o Options) *Desk { return &Desk{o} }
+
+// Ask a question, and once more if check has an objection to the arguments of the answer. Check returns an empty objection for arguments
+// that can be used. The error is an *InvalidError, or says why no model has answered.
+func (d *Desk) Ask(ctx context.Context, q speech.Question, check func(json.RawMessage) string) (json.RawMessage, error) {
+	transport := &http.Transport{DialTLSContext: d.options.Link.Dial, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	// The gateway names the dialects of the policy's backend if it does not speak this one.
+	first, _ := speech.Find(dialect.All()[0].Name)
+	client := modelclient.New(modelclient.Options{
+		URL: d.options.Gateway, Speech: first, Transport: transport, Header: d.sign, Agent: "tidewaiter-watchdog", Call: callTime, Sleep: sleep, Log: d.options.Log,
+	})
+	request, objection := q.First(maxOutput), ""
+	for range tries {
+		answer, err := ask(ctx, client, request)
+		if err != nil {
+			return nil, err
+		}
+		var arguments json.RawMessage
+		if arguments, objection = q.Arguments(answer); objection == "" {
+			if objection = check(arguments); objection == "" {
+				return arguments, nil
+			}
+		}
+		d.options.Log.WarnContext(ctx, "The supervisor's model has given an invalid answer", "tool", q.Tool.Name, "objection", objection)
+		request = request.Again(answer, objection)
+	}
+	return nil, &InvalidError{objection}
+}
+
+// ask in a dialect that the backend speaks.
+func ask(ctx context.Context, client *modelclient.Client, request speech.Request) (speech.Answer, error) {
+	for range dialect.All() {
+		body, err := client.Speech().Body(request)
+		if err != nil {
+			return speech.Answer{}, err
+		}
+		answer, err := client.Ask(ctx, body)
+		failed, is := errors.AsType[*modelclient.Trouble](err)
+		if !is || failed.Speaks == nil || failed.Speaks.Dialect.Name == client.Speech().Dialect.Name {
+			return answer, err
+		}
+		client.Speak(*failed.Speaks)
+	}
+	return speech.Answer{}, errors.New("the gateway's backend speaks another dialect each time")
+}
+
+// sign a request with the pod's token and the role.
+func (d *Desk) sign(header http.Header) error {
+	token, err := d.options.Link.ReadToken()
+	if err != nil {
+		return fmt.Errorf("read the token: %w", err)
+	}
+	header.Set("Authorization", "Bearer "+token)
+	header.Set(dialect.RoleHeader, policy.RoleSupervisor)
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

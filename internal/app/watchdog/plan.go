@@ -1,0 +1,86 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/plans"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+)
+
+// plan asks a model to divide the work. Without an answer that can be used, the tasks stay as the orders have them.
+func (x *acts) plan(ctx context.Context, o protocol.Orders) (supervise.Event, error) {
+	planned, err := x.proposed(ctx, o)
+	switch {
+	case err == nil:
+	case steps.Fatal(err):
+		return nil, err
+	case ctx.Err() != nil:
+		return supervise.Aborted{}, nil
+	default:
+		planned = journal.Planned{Message: plain.CutBytes(err.Error(), faults.MaxMessage)}
+		x.log().WarnContext(ctx, "No plan: the prompt stays the only task", "error", err.Error())
+	}
+	if err := x.attempt.reports.Planned(planned); err != nil {
+		return nil, err
+	}
+	return supervise.Planned{}, x.attempt.options.Probe.After("planned")
+}
+
+// proposed is the plan that a model proposes for the base.
+func (x *acts) proposed(ctx context.Context, o protocol.Orders) (journal.Planned, error) {
+	outline, err := x.outline(ctx)
+	if err != nil {
+		return journal.Planned{}, err
+	}
+	var p protocol.Proposal
+	_, err = x.services.consult.Ask(ctx, plans.Question(o, outline), func(arguments json.RawMessage) (objection string) {
+		p, objection = plans.Read(o, arguments)
+		return objection
+	})
+	if err != nil {
+		return journal.Planned{}, err
+	}
+	x.log().InfoContext(ctx, "Planned", "hash", plans.Hash(p), "milestones", len(p.Milestones), "tasks", plans.Tasks(p))
+	return journal.Planned{Plan: &p}, nil
+}
+
+// maxReadme bounds a README that is read, in bytes. An outline quotes only its head.
+const maxReadme = 256 << 10
+
+// outline describes the base.
+func (x *acts) outline(ctx context.Context) (string, error) {
+	base, _, err := x.services.workspace.Engine().Trees()
+	if err != nil {
+		return "", err
+	}
+	var files []plans.File
+	var readme *objects.Entry
+	base.Walk(func(path string, e *objects.Entry) bool {
+		files = append(files, plans.File{Path: path, Size: e.Size})
+		if readme == nil && !strings.Contains(path, "/") && strings.HasPrefix(strings.ToLower(path), "readme") && e.Mode == objects.ModeFile && e.Size <= maxReadme {
+			readme = e
+		}
+		return true
+	})
+	head := ""
+	if readme != nil {
+		_, text, err := x.services.repository.Objects().Read(ctx, readme.ID, maxReadme)
+		if err != nil {
+			return "", fmt.Errorf("read the README of the base: %w", err)
+		}
+		head = string(text)
+	}
+	return plans.Outline(files, head), nil
+}

@@ -1,0 +1,102 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plans decides about plans that a model, the planner, proposes: the question, which proposals the watchdog takes, and what a plan makes of
+// orders. A plan divides the work and narrows where it may go. It cannot widen anything that a user or a policy says.
+package plans
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Bounds of a proposal. A plan of this size is some 80 KiB of JSON.
+const (
+	MaxMilestones = 8
+	// MaxTasks of all milestones.
+	MaxTasks = 32
+	// MaxInstructions of a task, in characters.
+	MaxInstructions = 2000
+	// MaxGates of a task.
+	MaxGates = 8
+	// MaxAreas of each list, and MaxArea, the length of a pattern in bytes.
+	MaxAreas = 32
+	MaxArea  = 256
+)
+
+// Hash identifies a plan.
+func Hash(p protocol.Proposal) string {
+	text, err := json.Marshal(p)
+	if err != nil { // texts and lists of texts
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Tasks is how many tasks a plan has.
+func Tasks(p protocol.Proposal) int {
+	n := 0
+	for _, m := range p.Milestones {
+		n += len(m.Tasks)
+	}
+	return n
+}
+
+// Apply gives the orders with the tasks of a plan. Tasks that a user has listed come first, and a milestone of a user takes the place of a
+// planned one with its name. Areas only become narrower. Gates that no planned task names run after the last one. Orders that have a plan
+// stay as they are.
+func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
+	if o.Planned != "" {
+		return o
+	}
+	o.Planned = Hash(p)
+	listed := slices.DeleteFunc(slices.Clone(o.Tasks), func(t protocol.Task) bool { return milestone(t.Name) == "" })
+	taken := map[string]bool{}
+	for _, t := range listed {
+		taken[milestone(t.Name)] = true
+	}
+	named := map[string]bool{}
+	var planned []protocol.Task
+	for _, m := range p.Milestones {
+		if taken[m.Name] {
+			continue
+		}
+		for _, t := range m.Tasks {
+			task := protocol.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions}
+			for _, g := range t.Gates {
+				if slices.ContainsFunc(o.Gates, func(have protocol.Gate) bool { return have.Name == g }) { // a user may have removed it since
+					task.Gates, named[g] = append(task.Gates, g), true
+				}
+			}
+			planned = append(planned, task)
+		}
+	}
+	if len(planned) == 0 {
+		return o
+	}
+	last := &planned[len(planned)-1]
+	for _, g := range o.Gates {
+		if !named[g.Name] {
+			last.Gates = append(last.Gates, g.Name)
+		}
+	}
+	o.Tasks = append(listed, planned...)
+	o.Plan.Proposed = p.Allowed
+	o.Plan.Forbidden = slices.Concat(o.Plan.Forbidden, p.Forbidden)
+	return o
+}
+
+// milestone of a task by the task's name; empty for the task that the prompt is.
+func milestone(task string) string {
+	name, _, divided := strings.Cut(task, "/")
+	if !divided {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,114 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plans
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Read takes a proposal for the work that orders describe. The objection is empty if the plan can be taken; otherwise it says to the model
+// what is wrong.
+func Read(o protocol.Orders, proposal json.RawMessage) (p protocol.Proposal, objection string) {
+	shape := answers.Rules{Checks: []answers.Checks{{Schema: Schema()}}}
+	if v := shape.Judge(string(proposal), false); v.Rejected {
+		return protocol.Proposal{}, answers.Summary(v.Violations)
+	}
+	in := json.NewDecoder(bytes.NewReader(proposal))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&p); err != nil {
+		return protocol.Proposal{}, "The plan is not what the schema asks for."
+	}
+	for _, rule := range []func(protocol.Orders, protocol.Proposal) string{sized, distinct, proved, bounded} {
+		if objection := rule(o, p); objection != "" {
+			return protocol.Proposal{}, objection
+		}
+	}
+	for i := range p.Milestones {
+		for j := range p.Milestones[i].Tasks {
+			t := &p.Milestones[i].Tasks[j]
+			t.Instructions = clean(t.Instructions)
+		}
+	}
+	return p, ""
+}
+
+func sized(_ protocol.Orders, p protocol.Proposal) string {
+	if n := Tasks(p); n > MaxTasks {
+		return fmt.Sprintf("The plan has %d tasks, and the limit is %d in all milestones together.", n, MaxTasks)
+	}
+	return ""
+}
+
+// distinct names: the agent's tasks are known by milestone/task.
+func distinct(o protocol.Orders, p protocol.Proposal) string {
+	seen := map[string]bool{}
+	for _, t := range o.Tasks {
+		seen[milestone(t.Name)] = true
+	}
+	for _, m := range p.Milestones {
+		if seen[m.Name] {
+			return fmt.Sprintf("There is another milestone with the name %q: give each its own name, other than any that the user has.", m.Name)
+		}
+		seen[m.Name] = true
+		tasks := map[string]bool{}
+		for _, t := range m.Tasks {
+			if tasks[t.Name] {
+				return fmt.Sprintf("The milestone %q has two tasks with the name %q: give each its own.", m.Name, t.Name)
+			}
+			tasks[t.Name] = true
+		}
+	}
+	return ""
+}
+
+// proved by gates that there are.
+func proved(o protocol.Orders, p protocol.Proposal) string {
+	for _, m := range p.Milestones {
+		for _, t := range m.Tasks {
+			for i, g := range t.Gates {
+				if !slices.ContainsFunc(o.Gates, func(have protocol.Gate) bool { return have.Name == g }) {
+					return fmt.Sprintf("The task %s/%s names a gate that is not listed: name only gates of the list, or none.", m.Name, t.Name)
+				}
+				if slices.Contains(t.Gates[:i], g) {
+					return fmt.Sprintf("The task %s/%s names the gate %q twice.", m.Name, t.Name, g)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// bounded by patterns that can be used.
+func bounded(_ protocol.Orders, p protocol.Proposal) string {
+	for _, list := range []struct {
+		name     string
+		patterns []string
+	}{{"allowedAreas", p.Allowed}, {"forbiddenAreas", p.Forbidden}} {
+		for i, pattern := range list.patterns {
+			if err := judge.ValidatePattern(pattern); err != nil {
+				return fmt.Sprintf("%s[%d] is not a pattern that can be used: write it as in a .gitignore file, such as web/**.", list.name, i)
+			}
+		}
+	}
+	return ""
+}
+
+// clean is a text without what a reader cannot see.
+func clean(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r == ' ' || plain.Visible(r) {
+			return r
+		}
+		return -1
+	}, text))
+}

@@ -1,0 +1,86 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
+)
+
+// task of a plan, whose agent plays a script.
+func plannedTask(t *testing.T, name, script string, gates ...string) string {
+	t.Helper()
+	text, err := json.Marshal(protocol.ProposedTask{Name: name, Instructions: scripted("Do "+name+".", script), Gates: gates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPlannedFeature: a model divides the work of a real CLI into five tasks of two milestones. A gate fails and is mended, the watchdog is killed on the
+// way, and the plan stays the same.
+func TestPlannedFeature(t *testing.T) {
+	t.Parallel()
+	for _, runtime := range []string{"claude-code", "codex", "opencode"} {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			p, about := newPlace(t, 8*time.Minute), "plans of "+runtime
+			write := func(file, text string) string {
+				return fmt.Sprintf("turns:\n- text: I write it.\n  run: mkdir -p web && echo %s > web/%s\n- text: It is written.", text, file)
+			}
+			plan := fmt.Sprintf(`{"milestones":[{"name":"page","tasks":[%s,%s,%s]},{"name":"rest","tasks":[%s,%s]}],"allowedAreas":["web/*.html"]}`,
+				plannedTask(t, "form", write("form.html", "bad")+"\n- text: I mend it.\n  run: echo good > web/form.html\n- text: It is mended.", "form"),
+				plannedTask(t, "save", "turns:\n- text: I wait.\n  run: sleep 20; echo save > web/save.html\n- text: It is written."),
+				plannedTask(t, "list", write("list.html", "list")),
+				plannedTask(t, "help", write("help.html", "help")), plannedTask(t, "about", write("about.html", "about")))
+			session(t, p, runtime, about, "", func(s *v1alpha1.FeatureSpec) {
+				s.Planning = v1alpha1.PlanningAuto
+				s.Prompt = "Write a page about " + about + ".\n```script propose_plan\nturns:\n- tool: {name: propose_plan, input: " + plan + "}\n```\n"
+				s.Gates = []v1alpha1.Gate{gate("form", `grep -q good web/form.html || { echo "the form is bad"; exit 3; }`), gate("all", "test -e web/about.html")}
+			})
+			f := p.until("page", "it works on the second task", func(f *v1alpha1.Feature) bool {
+				return f.Status.Run != nil && f.Status.Run.Report != nil && f.Status.Run.Report.Task == "page/save" && f.Status.Run.Report.AgentRunning
+			})
+			p.killWatchdog(f.Status.Job.PodName)
+			f = p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+			if got := cluster.Message(f, v1alpha1.ConditionPlanned); got != "Milestones: 2. Tasks: 5. status.run.plan has the plan." {
+				t.Errorf("condition Planned: %q", got)
+			}
+			if n := len(f.Status.Run.Plan.Milestones); n != 2 || f.Status.Run.Plan.Hash == "" {
+				t.Errorf("status.run.plan %+v", f.Status.Run.Plan)
+			}
+			var names []string
+			for _, task := range f.Status.Run.Tasks {
+				names = append(names, task.Name+" "+task.State)
+			}
+			if got, want := strings.Join(names, ", "), "page/form Done, page/save Done, page/list Done, rest/help Done, rest/about Done"; got != want {
+				t.Errorf("tasks %s, want %s", got, want)
+			}
+			history := p.history(f.Status.Branch)
+			for _, blob := range []string{" blob 5\ngood\n", " blob 5\nsave\n", " blob 5\nlist\n", " blob 5\nhelp\n", " blob 6\nabout\n"} {
+				if !strings.Contains(history, blob) {
+					t.Errorf("the branch lacks %q:\n%s", blob, history)
+				}
+			}
+			asked, err := provider.Asked(p.ctx)
+			p.must(err, "ask the provider")
+			questions := 0
+			for _, a := range asked {
+				if strings.Contains(a.Body, "Write a page about "+about) && strings.Contains(a.Body, "## REPOSITORY") {
+					questions++
+				}
+			}
+			if questions != 1 {
+				t.Errorf("the planner was asked %d times", questions)
+			}
+		})
+	}
+}
