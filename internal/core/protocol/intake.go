@@ -154,7 +154,30 @@ type Gate struct {
 	Name    string        `json:"name"`
 	Command []string      `json:"command"`
 	Timeout time.Duration `json:"timeout"`
+	// Env as NAME=value, beside what every gate has.
+	Env []string `json:"env,omitempty"`
+	// Report that the command must write; nil if it need not.
+	Report *GateReport `json:"report,omitempty"`
+	// MinTests is how many tests of the report must have run, and MinCoverage how many percent of its lines must be covered.
+	MinTests    int `json:"minTests,omitempty"`
+	MinCoverage int `json:"minCoverage,omitempty"`
 }
+
+// GateReport is a file in which a gate says what it found.
+type GateReport struct {
+	Format string `json:"format"`
+	// Path from the root of the workspace.
+	Path string `json:"path"`
+}
+
+// Formats of reports.
+const (
+	ReportJUnit     = "JUnit"
+	ReportGoTest    = "GoTest"
+	ReportTAP       = "TAP"
+	ReportLCOV      = "LCOV"
+	ReportCobertura = "Cobertura"
+)
 
 // Delivery says what Tidewaiter does with promoted work.
 type Delivery struct {
