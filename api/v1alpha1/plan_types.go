@@ -114,6 +114,9 @@ type Task struct {
 }
 
 // Gate is a command that must exit with 0. It runs in the agent's container when no process of the agent is left, with an empty home directory and without the agent's environment variables.
+// +kubebuilder:validation:XValidation:rule="!has(self.require) || has(self.report)",message="require needs report: say in which file, and in which format, the command writes what it found"
+// +kubebuilder:validation:XValidation:rule="!has(self.require) || !has(self.require.minTests) || !has(self.report) || self.report.format in ['JUnit', 'GoTest', 'TAP']",message="require.minTests needs a report of tests: set report.format to JUnit, GoTest or TAP"
+// +kubebuilder:validation:XValidation:rule="!has(self.require) || !has(self.require.minCoveragePercent) || !has(self.report) || self.report.format in ['LCOV', 'Cobertura']",message="require.minCoveragePercent needs a report of coverage: set report.format to LCOV or Cobertura"
 type Gate struct {
 	// name is the name of the gate.
 	// +required
@@ -135,4 +138,59 @@ type Gate struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="timeout must be a positive duration, for example 10m"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// env are plain variables of the gate's environment, beside those that every gate has. They can replace LANG and CI. Put no secrets here, because the command runs what the agent has written.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !(e.name in ['PATH', 'HOME', 'TMPDIR', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy']))",message="env of a gate cannot set PATH, HOME, TMPDIR or a variable of the proxy: Tidewaiter sets them. To extend PATH, set it in command, for example [sh, -c, 'PATH=/opt/bin:$PATH make test']"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.value) || !e.value.contains('\\x00'))",message="a value in env of a gate has a zero byte, which no environment can hold: remove it"
+	Env []EnvVar `json:"env,omitempty"`
+	// report is the file in which the command says what it found. The watchdog removes the file before the gate and reads it afterwards. A gate of which the command exits with 0 has failed all the same if the file is missing, is larger than 8 MiB, is not well-formed, or names failed tests.
+	// +optional
+	Report *GateReport `json:"report,omitempty"`
+	// require is what the report must say.
+	// +optional
+	Require *GateRequirements `json:"require,omitempty"`
+}
+
+// ReportFormat is the format of a report.
+// +kubebuilder:validation:Enum=JUnit;GoTest;TAP;LCOV;Cobertura
+type ReportFormat string
+
+// Formats of reports: JUnit, GoTest and TAP are about tests, LCOV and Cobertura about coverage.
+const (
+	ReportJUnit     ReportFormat = "JUnit"
+	ReportGoTest    ReportFormat = "GoTest"
+	ReportTAP       ReportFormat = "TAP"
+	ReportLCOV      ReportFormat = "LCOV"
+	ReportCobertura ReportFormat = "Cobertura"
+)
+
+// GateReport is a file in which a gate says what it found.
+type GateReport struct {
+	// format is the format of the file: JUnit (XML), GoTest (the output of go test -json) or TAP (versions 13 and 14) for tests, LCOV (a tracefile) or Cobertura (XML) for coverage.
+	// +required
+	Format ReportFormat `json:"format"`
+	// path is the path of the file from the root of the repository, for example build/junit.xml. Choose a path that Git ignores.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.split('/').all(x, !(x in ['', '.', '..']) && x.lowerAscii() != '.git') && !self.contains('\\x00')",message="path must be the path of a file from the root of the repository, for example build/junit.xml: without '/' at its ends, without '.', '..' and '.git'"
+	Path string `json:"path"`
+}
+
+// GateRequirements are what a report must say.
+// +kubebuilder:validation:XValidation:rule="has(self.minTests) || has(self.minCoveragePercent)",message="require must set minTests or minCoveragePercent"
+type GateRequirements struct {
+	// minTests is how many tests must have run. Skipped tests do not count.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MinTests *int32 `json:"minTests,omitempty"`
+	// minCoveragePercent is how many percent of the lines tests must cover. The lines are those of the report.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MinCoveragePercent *int32 `json:"minCoveragePercent,omitempty"`
 }

@@ -107,6 +107,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ForeignDeliveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Gate"):
 		return &apiv1alpha1.GateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GateReport"):
+		return &apiv1alpha1.GateReportApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GateRequirements"):
+		return &apiv1alpha1.GateRequirementsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitRules"):
 		return &apiv1alpha1.GitRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobStatus"):

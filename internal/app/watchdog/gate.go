@@ -7,18 +7,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
+	"github.com/tidewaiter/tidewaiter/internal/core/gates/toolreport"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
 
@@ -73,6 +76,9 @@ func (x *acts) prove(ctx context.Context, task journal.Task, g protocol.Gate) (r
 	x.spoilt = true
 	for try := 1; try <= gates.Tries; try++ {
 		exit, err := x.runGate(ctx, g, &ran)
+		if err == nil {
+			err = x.readReport(g, &ran.Result)
+		}
 		if err != nil {
 			return ran, errors.Join(err, x.callOff(ctx, tree, task, found))
 		}
@@ -86,8 +92,40 @@ func (x *acts) prove(ctx context.Context, task journal.Task, g protocol.Gate) (r
 	}
 	paths, _, err := x.services.checkpoint.PutBack(ctx, tree, changes, &found)
 	x.spoilt = err != nil
+	if g.Report != nil { // to write it is what the gate is there for
+		paths = slices.DeleteFunc(paths, func(path string) bool { return path == g.Report.Path })
+	}
 	ran.Result.Changes(paths)
 	return ran, err
+}
+
+// findings are what a gate's report says, in words that may have secrets in them.
+type findings struct {
+	Summary toolreport.Summary
+	Problem string
+}
+
+// readReport reads the report of a gate that has ended by itself. No process of the container may run.
+func (x *acts) readReport(g protocol.Gate, r *gates.Result) error {
+	if g.Report == nil || r.State != gates.Passed && r.State != gates.Failed {
+		return nil
+	}
+	data, err := x.services.workspace.Engine().ReadFile(g.Report.Path, toolreport.MaxBytes)
+	if _, unfit := errors.AsType[*workspace.UnfitError](err); err != nil && !unfit {
+		return fmt.Errorf("read the report of gate %q: %w", g.Name, err)
+	}
+	var s findings
+	if err == nil {
+		s.Summary, err = toolreport.Read(g.Report.Format, data)
+	}
+	if err != nil {
+		s.Problem = plain.CutBytes(err.Error(), faults.MaxMessage)
+	}
+	if s = redacted.Document(s); s.Problem != "" {
+		err = errors.New(s.Problem)
+	}
+	r.Reported(g, s.Summary, err)
+	return nil
 }
 
 // told is the end of a gate's output without secrets. A secret may begin before what the runner has kept: what its first bytes became is left out.
@@ -109,8 +147,14 @@ func (x *acts) runGate(ctx context.Context, g protocol.Gate, ran *journal.GateRa
 	}
 	within, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
+	if g.Report != nil { // what is there already, this run has not written
+		if err := x.services.workspace.Engine().RemoveFile(g.Report.Path); err != nil {
+			return exit, fmt.Errorf("remove the report of an earlier run of gate %q: %w", g.Name, err)
+		}
+	}
 	began := x.attempt.options.Now()
-	id, _, err := x.agent.Start(within, protocol.RunnerStart{Argv: g.Command, Env: runtimes.ProxyEnv(x.proxyURL), Dir: x.attempt.options.Paths.Workspace, Input: &nothing, Gate: true})
+	env := slices.Concat(g.Env, runtimes.ProxyEnv(x.proxyURL))
+	id, _, err := x.agent.Start(within, protocol.RunnerStart{Argv: g.Command, Env: env, Dir: x.attempt.options.Paths.Workspace, Input: &nothing, Gate: true})
 	if refused, is := errors.AsType[*runnerlink.RefusedError](err); is && refused.BadCommand {
 		ran.Result.State, ran.Result.Message = gates.NotStarted, plain.CutBytes(refused.Reason, faults.MaxMessage)
 		return exit, nil

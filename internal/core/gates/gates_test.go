@@ -4,12 +4,14 @@
 package gates
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates/toolreport"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -104,10 +106,11 @@ func TestCorrectionIsBounded(t *testing.T) {
 	t.Parallel()
 	var all []protocol.Gate
 	var results []Result
+	names := slices.Repeat([]string{strings.Repeat("n", maxTestName)}, 20)
 	for range 16 {
 		g := protocol.Gate{Name: strings.Repeat("g", 63), Command: []string{strings.Repeat("c", 4096)}}
 		all = append(all, g)
-		results = append(results, Result{Gate: g.Name, State: Failed, Output: strings.Repeat("x\n", MaxOutput/2)})
+		results = append(results, Result{Gate: g.Name, State: Failed, Output: strings.Repeat("x\n", MaxOutput/2), Report: &toolreport.Summary{Tests: 99, Failed: 99, Failures: names}})
 	}
 	if n := len(Correction(all, results)); n > 32<<10 {
 		t.Errorf("%d bytes", n)

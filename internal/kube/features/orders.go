@@ -117,6 +117,13 @@ func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt strin
 			return problem
 		}
 	}
+	for _, g := range f.Spec.Gates {
+		for _, e := range g.Env {
+			if problem := tooLong("spec.gates "+g.Name+" env "+e.Name, e.Name, e.Value, 0); problem != "" {
+				return problem
+			}
+		}
+	}
 	body, err := json.Marshal(Orders(f, effective, prompt, nil))
 	if err != nil || len(body) <= protocol.MaxOrdersBytes {
 		return ""
@@ -236,6 +243,15 @@ func gates(f *v1alpha1.Feature) []protocol.Gate {
 		gate := protocol.Gate{Name: g.Name, Command: g.Command, Timeout: defaultGateTimeout}
 		if g.Timeout != nil {
 			gate.Timeout = g.Timeout.Duration
+		}
+		for _, e := range g.Env {
+			gate.Env = append(gate.Env, e.Name+"="+e.Value)
+		}
+		if g.Report != nil {
+			gate.Report = &protocol.GateReport{Format: string(g.Report.Format), Path: g.Report.Path}
+		}
+		if g.Require != nil {
+			gate.MinTests, gate.MinCoverage = int(ptr.Deref(g.Require.MinTests, 0)), int(ptr.Deref(g.Require.MinCoveragePercent, 0))
 		}
 		list = append(list, gate)
 	}

@@ -1033,13 +1033,45 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+    - name: env
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.EnvVar
+          elementRelationship: associative
+          keys:
+          - name
     - name: name
       type:
         scalar: string
+    - name: report
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateReport
+    - name: require
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateRequirements
     - name: timeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 10m
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateReport
+  map:
+    fields:
+    - name: format
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReportFormat
+    - name: path
+      type:
+        scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateRequirements
+  map:
+    fields:
+    - name: minCoveragePercent
+      type:
+        scalar: numeric
+    - name: minTests
+      type:
+        scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.GitRules
   map:
     fields:
@@ -1427,6 +1459,8 @@ var schemaYAML = typed.YAMLObject(`types:
         elementType:
           namedType: __untyped_deduced_
         elementRelationship: separable
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReportFormat
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Repository
   map:
     fields:

@@ -20,6 +20,12 @@ type GateApplyConfiguration struct {
 	Command []string `json:"command,omitempty"`
 	// timeout is the time after which the watchdog ends the gate. A gate that does not end in time runs once more, and then it has failed.
 	Timeout *v1.Duration `json:"timeout,omitempty"`
+	// env are plain variables of the gate's environment, beside those that every gate has. They can replace LANG and CI. Put no secrets here, because the command runs what the agent has written.
+	Env []EnvVarApplyConfiguration `json:"env,omitempty"`
+	// report is the file in which the command says what it found. The watchdog removes the file before the gate and reads it afterwards. A gate of which the command exits with 0 has failed all the same if the file is missing, is larger than 8 MiB, is not well-formed, or names failed tests.
+	Report *GateReportApplyConfiguration `json:"report,omitempty"`
+	// require is what the report must say.
+	Require *GateRequirementsApplyConfiguration `json:"require,omitempty"`
 }
 
 // GateApplyConfiguration constructs a declarative configuration of the Gate type for use with
@@ -51,5 +57,34 @@ func (b *GateApplyConfiguration) WithCommand(values ...string) *GateApplyConfigu
 // If called multiple times, the Timeout field is set to the value of the last call.
 func (b *GateApplyConfiguration) WithTimeout(value v1.Duration) *GateApplyConfiguration {
 	b.Timeout = &value
+	return b
+}
+
+// WithEnv adds the given value to the Env field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Env field.
+func (b *GateApplyConfiguration) WithEnv(values ...*EnvVarApplyConfiguration) *GateApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithEnv")
+		}
+		b.Env = append(b.Env, *values[i])
+	}
+	return b
+}
+
+// WithReport sets the Report field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Report field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithReport(value *GateReportApplyConfiguration) *GateApplyConfiguration {
+	b.Report = value
+	return b
+}
+
+// WithRequire sets the Require field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Require field is set to the value of the last call.
+func (b *GateApplyConfiguration) WithRequire(value *GateRequirementsApplyConfiguration) *GateApplyConfiguration {
+	b.Require = value
 	return b
 }
