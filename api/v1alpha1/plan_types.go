@@ -138,7 +138,7 @@ type Gate struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="timeout must be a positive duration, for example 10m"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// env are plain variables of the gate's environment, beside those that every gate has. They can replace LANG and CI. Put no secrets here, because the command runs what the agent has written.
+	// env are plain variables of the gate's environment, in addition to the variables that every gate has. They can replace LANG and CI. Put no secrets here, because the command runs what the agent has written.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -188,7 +188,7 @@ type GateRequirements struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MinTests *int32 `json:"minTests,omitempty"`
-	// minCoveragePercent is how many percent of the lines tests must cover. The lines are those of the report.
+	// minCoveragePercent is how many percent of the lines in the report tests must cover. Branches do not count.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100

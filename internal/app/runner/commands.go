@@ -144,7 +144,7 @@ func (r *runner) checkEnd() {
 	r.lastExit = &protocol.RunnerExited{Start: r.agent.start, Code: exit.Code, Signal: exit.Signal}
 	if r.agent.output != nil {
 		r.lastExit.Gate = true
-		r.lastExit.Output, r.lastExit.OutputSize = r.agent.output.end()
+		r.lastExit.Head, r.lastExit.Tail, r.lastExit.OutputSize = r.agent.output.take()
 	}
 	r.agent = nil
 	r.log.Info("Ended", "code", exit.Code, "signal", exit.Signal)

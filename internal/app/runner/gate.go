@@ -4,12 +4,12 @@
 package runner
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,41 +41,55 @@ func gateEnv(container, more []string) (env []string, scratch string, err error)
 	return env, scratch, err
 }
 
-// tail keeps the end of what a gate writes.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-	size int64
+// kept keeps the beginning and the end of what a gate writes.
+type kept struct {
+	mu sync.Mutex
+	// head is the beginning. tail is the end of what follows; once it is full, it is a ring, and next is the place of its oldest byte.
+	head, tail []byte
+	next       int
+	size       int64
+	taken      bool
 }
 
-// Write keeps the last protocol.MaxGateOutput bytes, and holds at most twice as much.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.size += int64(len(b))
+// Write keeps at most protocol.MaxGateHead and protocol.MaxGateTail bytes.
+func (k *kept) Write(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	n := len(b)
-	b = b[max(0, n-protocol.MaxGateOutput):]
-	if len(t.kept)+len(b) > 2*protocol.MaxGateOutput {
-		t.kept = t.kept[:copy(t.kept, t.kept[max(0, len(t.kept)-protocol.MaxGateOutput):])]
+	if k.taken {
+		return n, nil
 	}
-	t.kept = append(t.kept, b...)
+	k.size += int64(n)
+	first := min(protocol.MaxGateHead-len(k.head), n)
+	k.head, b = append(k.head, b[:first]...), b[first:]
+	b = b[max(0, len(b)-protocol.MaxGateTail):]
+	more := min(protocol.MaxGateTail-len(k.tail), len(b))
+	k.tail, b = append(k.tail, b[:more]...), b[more:]
+	for len(b) > 0 {
+		m := copy(k.tail[k.next:], b)
+		k.next, b = (k.next+m)%protocol.MaxGateTail, b[m:]
+	}
 	return n, nil
 }
 
-// end is what the gate wrote last, and how many bytes it wrote in all.
-func (t *tail) end() (last []byte, size int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Clone(t.kept[max(0, len(t.kept)-protocol.MaxGateOutput):]), t.size
+// take gives away what was kept, and how many bytes the gate has written. Nothing is kept any more.
+func (k *kept) take() (head, tail []byte, size int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.taken = true
+	slices.Reverse(k.tail[:k.next]) // three reversals make the ring a text without a second one
+	slices.Reverse(k.tail[k.next:])
+	slices.Reverse(k.tail)
+	return k.head, k.tail, k.size
 }
 
-// collect passes a gate's output on to the container's log, and keeps its end. The channel is closed when the gate has ended and its output was
+// collect passes a gate's output on to the container's log, and keeps its beginning and end. The channel is closed when the gate has ended and its output was
 // read, or when the time for that is over.
-func collect(process *proc.Process, log io.Writer) (*tail, <-chan struct{}) {
-	kept, read, ended := &tail{}, make(chan struct{}), make(chan struct{})
+func collect(process *proc.Process, log io.Writer) (*kept, <-chan struct{}) {
+	keep, read, ended := &kept{}, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(io.MultiWriter(kept, log), process.Output) // it ends with the last process that has the pipe, or with its deadline
+		_, _ = io.Copy(io.MultiWriter(keep, log), process.Output) // it ends with the last process that has the pipe, or with its deadline
 		_ = process.Output.Close()
 	}()
 	go func() {
@@ -87,5 +101,5 @@ func collect(process *proc.Process, log io.Writer) (*tail, <-chan struct{}) {
 		case <-time.After(2 * drainTime): // the container's log takes nothing
 		}
 	}()
-	return kept, ended
+	return keep, ended
 }

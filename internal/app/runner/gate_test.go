@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
@@ -36,11 +39,11 @@ func (p *pod) gate(script string, env ...string) protocol.RunnerExited {
 func TestGateEnvironment(t *testing.T) {
 	p := newPod(t, nil)
 	e := p.gate(`env; echo "to standard error" >&2; touch "$HOME/x" "$TMPDIR/y"; read line; exit 3`, "HTTPS_PROXY=http://127.0.0.1:1")
-	if e.Code != 3 || e.OutputSize != int64(len(e.Output)) {
-		t.Errorf("the gate ended with code %d, and %d bytes of %d", e.Code, len(e.Output), e.OutputSize)
+	if e.Code != 3 || e.OutputSize != int64(len(e.Head)) {
+		t.Errorf("the gate ended with code %d, and %d bytes of %d", e.Code, len(e.Head), e.OutputSize)
 	}
 	variables := map[string]string{}
-	for line := range strings.Lines(string(e.Output)) {
+	for line := range strings.Lines(string(e.Head)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		variables[name] = value
 	}
@@ -53,11 +56,11 @@ func TestGateEnvironment(t *testing.T) {
 		t.Errorf("the gate's environment is %v", variables)
 	}
 	if _, is := variables["to standard error"]; !is {
-		t.Errorf("standard error is not in the output: %s", e.Output)
+		t.Errorf("standard error is not in the output: %s", e.Head)
 	}
 	second := p.gate(`ls -A "$HOME" "$TMPDIR"; echo "$HOME"`)
-	if strings.Contains(string(second.Output), "x\n") || strings.Contains(string(second.Output), variables["HOME"]) {
-		t.Errorf("the second gate sees what the first has left: %s", second.Output)
+	if strings.Contains(string(second.Head), "x\n") || strings.Contains(string(second.Head), variables["HOME"]) {
+		t.Errorf("the second gate sees what the first has left: %s", second.Head)
 	}
 	if err := p.watchdog.Kill(t.Context(), 0); err != nil {
 		t.Fatal(err)
@@ -69,16 +72,79 @@ func TestGateEnvironment(t *testing.T) {
 	}
 }
 
-// TestGateOutputIsBounded: the runner keeps the end of it, whatever a gate prints, and passes all of it on to the container's log.
+// TestGateOutputIsBounded: the runner keeps the beginning and the end of it, whatever a gate prints, and passes all of it on to the container's log.
 func TestGateOutputIsBounded(t *testing.T) {
 	p := newPod(t, nil)
-	e := p.gate(`i=0; while [ $i -lt 20 ]; do head -c 110000 /dev/zero | tr '\0' 'x'; i=$((i+1)); done; printf 'the end'`)
-	if len(e.Output) != protocol.MaxGateOutput || e.OutputSize != 20*110000+7 || !bytes.HasSuffix(e.Output, []byte("xthe end")) {
-		t.Errorf("%d bytes of %d are kept, ending with %q", len(e.Output), e.OutputSize, e.Output[max(0, len(e.Output)-20):])
+	e := p.gate(`printf 'the beginning'; i=0; while [ $i -lt 20 ]; do head -c 110000 /dev/zero | tr '\0' 'x'; i=$((i+1)); done; printf 'the end'`)
+	if len(e.Head) != protocol.MaxGateHead || len(e.Tail) != protocol.MaxGateTail || e.OutputSize != 20*110000+20 ||
+		!bytes.HasPrefix(e.Head, []byte("the beginningx")) || !bytes.HasSuffix(e.Tail, []byte("xthe end")) {
+		t.Errorf("%d and %d bytes of %d are kept, ending with %q", len(e.Head), len(e.Tail), e.OutputSize, e.Tail[max(0, len(e.Tail)-20):])
 	}
 	if log := p.log.String(); strings.Count(log, "x") < 20*110000 {
 		t.Errorf("the container's log has %d bytes", len(log))
 	}
+}
+
+// TestKeptOutput: however a gate's output is cut into pieces, what is kept is its beginning and its end.
+func TestKeptOutput(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k, whole := &kept{}, []byte{}
+		for i, size := range rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, 300<<10)), 0, 12).Draw(t, "pieces") {
+			piece := bytes.Repeat([]byte{byte(i), byte(i >> 1), 7}, size/3+1)[:size]
+			if n, err := k.Write(piece); n != size || err != nil {
+				t.Fatalf("wrote %d of %d: %v", n, size, err)
+			}
+			whole = append(whole, piece...)
+		}
+		head, tail, size := k.take()
+		rest := whole[min(protocol.MaxGateHead, len(whole)):]
+		if size != int64(len(whole)) || !bytes.Equal(head, whole[:min(protocol.MaxGateHead, len(whole))]) || !bytes.Equal(tail, rest[max(0, len(rest)-protocol.MaxGateTail):]) {
+			t.Fatalf("of %d bytes, %d and %d are kept, and not those", len(whole), len(head), len(tail))
+		}
+		if n := cap(k.head) + cap(k.tail); n > 512<<10 {
+			t.Fatalf("%d bytes of memory", n)
+		}
+		if _, _ = k.Write([]byte("late")); len(k.tail) != len(tail) || k.size != size {
+			t.Fatal("what comes after the end is kept")
+		}
+	})
+}
+
+// TestGateThatPrintsMuch: 100 MB without a line end, with control characters, in the memory that any other gate takes.
+func TestGateThatPrintsMuch(t *testing.T) {
+	p := newPod(t, nil)
+	p.log.mu.Lock()
+	p.log.discard = true
+	p.log.mu.Unlock()
+	p.gate("true")
+	before := p.peak()
+	e := p.gate(`yes "$(printf '\033[2J\007\377')" | tr -d '\n' | head -c 100000000`)
+	if e.OutputSize != 100_000_000 || len(e.Head)+len(e.Tail) != protocol.MaxGateHead+protocol.MaxGateTail {
+		t.Errorf("%d bytes, %d and %d kept", e.OutputSize, len(e.Head), len(e.Tail))
+	}
+	if grown := p.peak() - before; grown > 8<<20 { // what is kept, as text of a message, and what the garbage collector lets lie
+		t.Errorf("the runner grew by %d KiB", grown>>10)
+	}
+}
+
+// peak is the most memory that the runner has had, in bytes.
+func (p *pod) peak() int64 {
+	p.t.Helper()
+	status, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(p.runner.Process.Pid), "status"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, is := strings.CutPrefix(line, "VmHWM:"); is {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			return kib << 10
+		}
+	}
+	p.t.Fatal("no VmHWM")
+	return 0
 }
 
 // TestGateThatLeavesAProcess: the exit is told although a process that the gate left still has its output.
@@ -92,7 +158,7 @@ func TestGateThatLeavesAProcess(t *testing.T) {
 	if err := p.watchdog.Kill(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	if e := p.gate(`echo fine`); e.Code != 0 || string(e.Output) != "fine\n" {
+	if e := p.gate(`echo fine`); e.Code != 0 || string(e.Head) != "fine\n" {
 		t.Errorf("the gate after it: %+v", e)
 	}
 }

@@ -70,11 +70,16 @@ func (m *memory) Keep(nonce string) error {
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
+	// discard has what comes from now on thrown away.
+	discard bool
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.discard {
+		return len(p), nil
+	}
 	return b.buf.Write(p)
 }
 

@@ -155,7 +155,7 @@ type agent struct {
 	dialogue *dialogue
 	// ended is closed when the process has ended and its output was read. output is that of a gate; nil for an agent.
 	ended  <-chan struct{}
-	output *tail
+	output *kept
 }
 
 // post has the loop run a function, unless it has ended.

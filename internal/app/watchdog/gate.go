@@ -21,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
@@ -30,8 +31,6 @@ const (
 	gateGrace = 10 * time.Second
 	// stopGateWithin bounds the end of a gate that is called off, and of what it changed, in a pod that may have to end.
 	stopGateWithin = 20 * time.Second
-	// longestSecret bounds the length of a secret in bytes: the private key of the longest RSA modulus in use, with its lines, is 13 KB.
-	longestSecret = 16 << 10
 )
 
 // output of a gate, which may have secrets in it.
@@ -82,7 +81,7 @@ func (x *acts) prove(ctx context.Context, task journal.Task, g protocol.Gate) (r
 		if err != nil {
 			return ran, errors.Join(err, x.callOff(ctx, tree, task, found))
 		}
-		ran.Result.Output = told(exit)
+		x.keep(ctx, exit, &ran.Result)
 		if ran.Result.State != gates.TimedOut {
 			break
 		}
@@ -128,14 +127,32 @@ func (x *acts) readReport(g protocol.Gate, r *gates.Result) error {
 	return nil
 }
 
-// told is the end of a gate's output without secrets. A secret may begin before what the runner has kept: what its first bytes became is left out.
-func told(exit protocol.RunnerExited) string {
-	clean, more := redacted.Document(output{string(exit.Output)}).Text, exit.OutputSize-int64(len(exit.Output))
-	if more > 0 {
-		first := redacted.Document(output{string(exit.Output[:min(longestSecret, len(exit.Output))])}).Text
-		clean = clean[min(len(first), len(clean)):]
+// clean is what is kept of a gate's output, without secrets, and whether its middle is missing. There, a secret may have lost its end or its
+// beginning: what it may be in is left out.
+func clean(exit protocol.RunnerExited) (text string, cut bool) {
+	missing := exit.OutputSize - int64(len(exit.Head)+len(exit.Tail))
+	if missing <= 0 {
+		return redacted.Document(output{string(exit.Head) + string(exit.Tail)}).Text, false
 	}
-	return gates.End([]byte(clean), more)
+	head, tail := redacted.Document(output{string(exit.Head)}).Text, redacted.Document(output{string(exit.Tail)}).Text
+	end := redacted.Document(output{string(exit.Head[max(0, len(exit.Head)-protocol.LongestSecret):])}).Text
+	begin := redacted.Document(output{string(exit.Tail[:min(protocol.LongestSecret, len(exit.Tail))])}).Text
+	head, tail = head[:max(0, len(head)-len(end))], tail[min(len(begin), len(tail)):]
+	return fmt.Sprintf("%s\n[… %d bytes are not kept …]\n%s", head, exit.OutputSize-int64(len(head)+len(tail)), tail), true
+}
+
+// keep what a gate has written: the end in its result, and all that there is beside the journal. An output that cannot be kept is no reason to run the
+// gate again.
+func (x *acts) keep(ctx context.Context, exit protocol.RunnerExited, r *gates.Result) {
+	text, cut := clean(exit)
+	r.Output, r.Kept = gates.End(text, cut), ""
+	if text == "" {
+		return
+	}
+	var err error
+	if r.Kept, err = trusted.NewOutputs(trusted.Dir(x.attempt.options.Paths.Trusted)).Keep([]byte(text)); err != nil {
+		x.log().WarnContext(ctx, "Cannot keep the output of a gate", "gate", r.Gate, "error", err.Error())
+	}
 }
 
 // runGate starts a gate, waits for its end or its timeout, and ends what it left.

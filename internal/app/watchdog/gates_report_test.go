@@ -4,6 +4,7 @@
 package watchdog_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,4 +123,46 @@ func TestAnAgentHearsOfItsTests(t *testing.T) {
 	w.intake.Order(func(o *protocol.Orders) { o.Policy.Supervision.MaxCorrections = 1 })
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantRan("gate-0 Failed 0", "gate-0 Passed 0")
+}
+
+// TestOutputsOfGates: people read the beginning and the end of what a gate has printed, after the end of the Feature too, without secrets and without
+// what a terminal acts on. A secret that a cut has shortened is in neither.
+func TestOutputsOfGates(t *testing.T) {
+	const key = "AKIAQ3EGRIDKUWZN5X7C"
+	const filler = `f() { head -c $1 /dev/zero | tr '\0' '.'; echo; }; `
+	w := newGated(t, pages,
+		// The head ends 10 bytes into the first key, and the tail begins 10 bytes into the second.
+		filler+`printf 'first\033[2J\n'; f 81899; echo `+key+`; f 300000; echo `+key+`; f 212970; echo last`,
+		`echo `+key+` is short`)
+	w.reporting(func(i int, g *protocol.Gate) { g.Report = nil })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	results := w.gateResults()
+	if len(results) != 2 || len(results[0].Output) > gates.MaxOutput || !strings.HasSuffix(results[0].Output, "last\n") || results[0].Kept == "" {
+		t.Fatalf("results %.500s", fmt.Sprint(results))
+	}
+	whole := w.answers(t, protocol.Inquiry{ID: "one", Kind: protocol.InquiryGates, Task: "login", Gate: "gate-0"})
+	for _, want := range []string{"{\"code\":200}\ntask login, gate gate-0, ", ": passed\nits output:\nfirst\\u001b[2J\n.....", "bytes are not kept …]\n", "..\nlast\n"} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("the answer of %d bytes lacks %q: %.300q", len(whole), want, whole)
+		}
+	}
+	if n := len(whole); n < (64+190)<<10 || n > (64+192+36)<<10 {
+		t.Errorf("%d bytes are kept", n)
+	}
+	short := w.answers(t, protocol.Inquiry{ID: "two", Kind: protocol.InquiryGates, Task: "login", Gate: "gate-1"})
+	if !strings.Contains(short, " is short\n") {
+		t.Errorf("the short output: %q", short)
+	}
+	for _, part := range []string{key[:8], key[12:]} {
+		if strings.Contains(whole, part) || strings.Contains(short, part) || strings.Contains(results[1].Output, part) {
+			t.Errorf("a part of the key, %s, is kept", part)
+		}
+	}
+	list := w.answers(t, protocol.Inquiry{ID: "three", Kind: protocol.InquiryGates})
+	if lines := strings.Split(strings.TrimSpace(list), "\n"); len(lines) != 4 || !strings.Contains(lines[2], "login  gate-0  Passed  0 ") {
+		t.Errorf("the list is\n%s", list)
+	}
+	if none := w.answers(t, protocol.Inquiry{ID: "four", Kind: protocol.InquiryGates, Task: "login", Gate: "lint"}); !strings.Contains(none, `{"code":404,"message":"no such gate has run: gate \"lint\" after task \"login\""}`) {
+		t.Errorf("a gate that is not: %q", none)
+	}
 }

@@ -61,6 +61,8 @@ type Result struct {
 	Report *toolreport.Summary `json:"report,omitempty"`
 	// Output is the end of what it wrote, without secrets, at most MaxOutput bytes.
 	Output string `json:"output,omitempty"`
+	// Kept is the sum of the output that is kept next to the journal, while there is room for it: its beginning and its end, without secrets.
+	Kept string `json:"kept,omitempty"`
 	// Changed are captured paths that the gate changed, and that the watchdog put back: at most 20, and ChangedMore others.
 	Changed     []string `json:"changed,omitempty"`
 	ChangedMore int      `json:"changedMore,omitempty"`
@@ -154,11 +156,12 @@ func With(results []Result, r Result) []Result {
 	return append(all, r)
 }
 
-// End is the end of a gate's output as it is kept: text that cannot control a terminal, at most MaxOutput bytes, from the start of a line where
-// there is one. More is how many bytes the gate wrote before it.
-func End(output []byte, more int64) string {
-	text := string(plain.Append(nil, output))
-	if len(text) <= MaxOutput && more == 0 {
+// End is the end of a gate's output as it is kept in the journal: text that cannot control a terminal, at most MaxOutput bytes, from the start of a line
+// where there is one. It says that there was more, before it or, if cut, somewhere else.
+func End(output string, cut bool) string {
+	cut = cut || len(output) > MaxOutput
+	text := string(plain.Append(nil, []byte(output[max(0, len(output)-MaxOutput):])))
+	if len(text) <= MaxOutput && !cut {
 		return text
 	}
 	text = text[max(0, len(text)-MaxOutput+len(cutMark)):]

@@ -46,6 +46,8 @@ const (
 	InquiryDiff = "diff"
 	// InquiryLog asks for the journal, or for the file events of every checkpoint.
 	InquiryLog = "log"
+	// InquiryGates asks for the results of gates, or with a task and a gate for the newest one with its output.
+	InquiryGates = "gates"
 	// InquiryVerify asks whether the record is whole.
 	InquiryVerify = "verify"
 )
@@ -63,6 +65,9 @@ type Inquiry struct {
 	Patch bool `json:"patch,omitempty"`
 	// Files asks for the file events instead of the journal.
 	Files bool `json:"files,omitempty"`
+	// Task and Gate are the names of those whose results are wanted; empty for all.
+	Task string `json:"task,omitempty"`
+	Gate string `json:"gate,omitempty"`
 	// Commit that the chain must hold, as a Checkpoint object names it.
 	Commit string `json:"commit,omitempty"`
 	// JSON asks for a verification as JSON.

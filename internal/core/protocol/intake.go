@@ -154,7 +154,7 @@ type Gate struct {
 	Name    string        `json:"name"`
 	Command []string      `json:"command"`
 	Timeout time.Duration `json:"timeout"`
-	// Env as NAME=value, beside what every gate has.
+	// Env as NAME=value, in addition to what every gate has.
 	Env []string `json:"env,omitempty"`
 	// Report that the command must write; nil if it need not.
 	Report *GateReport `json:"report,omitempty"`

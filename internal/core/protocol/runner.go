@@ -53,12 +53,18 @@ type RunnerStart struct {
 	// Home is the absolute path of the folder for Files; empty if there are none.
 	Home string `json:"home,omitempty"`
 	// Gate: this is a gate, not the agent. Its environment is PATH of the container, LANG, CI, a HOME and a TMPDIR of its own, and Env. The
-	// runner reports the end of its output with its exit.
+	// runner reports its output with its exit.
 	Gate bool `json:"gate,omitempty"`
 }
 
-// MaxGateOutput is how many bytes at the end of a gate's output the runner keeps.
-const MaxGateOutput = 64 << 10
+// What the runner keeps of a gate's output, in bytes: its beginning, and the end of what follows. Both have room for LongestSecret, because a secret at a
+// cut cannot be recognized: what it may be in is left out before users read the output.
+const (
+	MaxGateHead = 64<<10 + LongestSecret
+	MaxGateTail = 192<<10 + LongestSecret
+	// LongestSecret: the private key of the longest RSA modulus in use, with its lines, is 13 KB.
+	LongestSecret = 16 << 10
+)
 
 // RunnerFreeze stops every process of the container but the runner.
 type RunnerFreeze struct {
@@ -188,8 +194,10 @@ type RunnerExited struct {
 	Signal string `json:"signal,omitempty"`
 	// Gate: this was a gate, not the agent.
 	Gate bool `json:"gate,omitempty"`
-	// Output is the end of a gate's output, at most MaxGateOutput; nil for an agent. OutputSize is how many bytes it has written.
-	Output     []byte `json:"output,omitempty"`
+	// Head is the beginning of a gate's output, at most MaxGateHead, and Tail the end of what follows, at most MaxGateTail; nil for an agent.
+	// OutputSize is how many bytes it has written.
+	Head       []byte `json:"head,omitempty"`
+	Tail       []byte `json:"tail,omitempty"`
 	OutputSize int64  `json:"outputSize,omitempty"`
 }
 

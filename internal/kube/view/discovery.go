@@ -29,6 +29,7 @@ func subresources() []subresource {
 	return []subresource{
 		{"features", "diff", "Diff"},
 		{"features", "events", "FileEvents"},
+		{"features", "gates", "Gates"},
 		{"features", "log", "Log"},
 		{"features", "prompt", "Prompt"},
 		{"features", "steering", "Steering"},

@@ -30,6 +30,8 @@ const (
 	// paramPatch and paramFiles are true or false.
 	paramPatch = "patch"
 	paramFiles = "files"
+	// paramGate is the name of a gate.
+	paramGate = "gate"
 	// paramCommit is the commit that a Checkpoint object names.
 	paramCommit = "commit"
 	// paramOutput is json or text.
@@ -122,6 +124,22 @@ func (s *Server) featureLog(w http.ResponseWriter, r *http.Request) {
 	q := protocol.Inquiry{Kind: protocol.InquiryLog}
 	if err == nil {
 		q.Files, err = flag(query, paramFiles)
+	}
+	if err != nil {
+		fail(w, apierrors.NewBadRequest(err.Error()))
+		return
+	}
+	s.answer(w, r, feature(r), q, nil)
+}
+
+// maxName bounds the name of a task, milestone and all, and of a gate.
+const maxName = 2*63 + 1
+
+func (s *Server) featureGates(w http.ResponseWriter, r *http.Request) {
+	query, err := parameters(r, paramTask, paramGate)
+	q := protocol.Inquiry{Kind: protocol.InquiryGates, Task: query.Get(paramTask), Gate: query.Get(paramGate)}
+	if err == nil && (len(q.Task) > maxName || len(q.Gate) > maxName) {
+		err = fmt.Errorf("%s and %s have at most %d characters", paramTask, paramGate, maxName)
 	}
 	if err != nil {
 		fail(w, apierrors.NewBadRequest(err.Error()))

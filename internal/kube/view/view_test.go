@@ -266,6 +266,7 @@ func TestPathsAndParameters(t *testing.T) {
 		"no truth value":         {ofFeature + "diff?patch=yes", "", 400, bad, `patch is true or false, not "yes"`},
 		"files of a diff":        {ofFeature + "diff?files=true", "", 400, bad, "not known"},
 		"no commit":              {ofFeature + "verify?commit=HEAD", "", 400, bad, "40 hexadecimal digits"},
+		"a long name":            {ofFeature + "gates?task=" + strings.Repeat("a", 200), "", 400, bad, "at most 127 characters"},
 		"another format":         {ofFeature + "verify?output=yaml", "", 400, bad, "json or text"},
 		"a broken query":         {ofFeature + "log?files=%zz", "", 400, bad, "cannot read the query"},
 		"a long query":           {ofFeature + "log?files=" + strings.Repeat("a", 2000), "", 400, bad, "more than 1024 characters"},
@@ -288,6 +289,8 @@ func TestWhatIsAsked(t *testing.T) {
 		"diff?from=base&patch=true":    {Kind: "diff", Base: true, Patch: true},
 		"log":                          {Kind: "log"},
 		"log?files=true":               {Kind: "log", Files: true},
+		"gates":                        {Kind: "gates"},
+		"gates?task=form/page&gate=a":  {Kind: "gates", Task: "form/page", Gate: "a"},
 		"verify":                       {Kind: "verify", JSON: true},
 		"verify?output=text":           {Kind: "verify"},
 		"verify?commit=" + someCommit:  {Kind: "verify", JSON: true, Commit: someCommit},
@@ -450,7 +453,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("%+v could be taken for something that can be listed or deleted", resource)
 		}
 	}
-	if diff := cmp.Diff([]string{"features/diff", "features/events", "features/log", "features/prompt", "features/steering", "features/turns", "features/verify", "checkpoints/diff"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"features/diff", "features/events", "features/gates", "features/log", "features/prompt", "features/steering", "features/turns", "features/verify", "checkpoints/diff"}, names); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 	var groups metav1.APIGroupList

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UnfitError says why a path of the workspace is no file that can be read. What is at the path is the fault of who wrote it.
+// UnfitError says why a path of the workspace is not a file that can be read. What is at the path is the fault of who wrote it.
 type UnfitError struct{ Reason string }
 
 // Error is the end of a sentence that begins with the path.

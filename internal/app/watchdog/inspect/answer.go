@@ -25,6 +25,8 @@ func Answer(ctx context.Context, d trusted.Dir, q protocol.Inquiry, out io.Write
 		return writeDiff(ctx, d, q, out, out)
 	case protocol.InquiryLog:
 		return writeLog(d, q.Files, out)
+	case protocol.InquiryGates:
+		return writeGates(d, q, out)
 	case protocol.InquiryVerify:
 		if _, err := trusted.ReadJournal(d); err != nil {
 			return err
@@ -44,7 +46,7 @@ func Code(err error) int {
 	switch {
 	case errors.Is(err, ErrUsage):
 		return http.StatusBadRequest
-	case errors.Is(err, errNoCheckpoint), errors.Is(err, trusted.ErrNoJournal):
+	case errors.Is(err, errNoCheckpoint), errors.Is(err, errNoGate), errors.Is(err, trusted.ErrNoJournal):
 		return http.StatusNotFound
 	case errors.Is(err, errDropped):
 		return http.StatusGone

@@ -79,7 +79,7 @@ func (t *goTests) read(line []byte) error {
 	case "start", "run":
 		t.open[e.Package] = true
 	case "":
-		return errors.New("it is no event: it has no Action")
+		return errors.New("it is not an event: it has no Action")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func readLCOV(data []byte) (Summary, error) {
 			inFile = false
 		case keyword == "TN" || keyword == "VER":
 		case !lcovKeyword(keyword):
-			err = fmt.Errorf("%.40q is no record of a tracefile", keyword)
+			err = fmt.Errorf("%.40q is not a record of a tracefile", keyword)
 		case !inFile:
 			err = errors.New("it belongs to no file")
 		case keyword == "DA":

@@ -44,7 +44,7 @@ type Summary struct {
 // Ran is how many tests ran: skipped ones prove nothing.
 func (s Summary) Ran() int { return s.Tests - s.Skipped }
 
-// Covers says whether at least so many percent of the lines are covered.
+// Covers says whether at least the given percentage of the lines is covered.
 func (s Summary) Covers(percent int) bool {
 	return int64(s.Covered)*100 >= int64(s.Lines)*int64(percent)
 }

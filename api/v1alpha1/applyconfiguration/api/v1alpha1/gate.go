@@ -20,7 +20,7 @@ type GateApplyConfiguration struct {
 	Command []string `json:"command,omitempty"`
 	// timeout is the time after which the watchdog ends the gate. A gate that does not end in time runs once more, and then it has failed.
 	Timeout *v1.Duration `json:"timeout,omitempty"`
-	// env are plain variables of the gate's environment, beside those that every gate has. They can replace LANG and CI. Put no secrets here, because the command runs what the agent has written.
+	// env are plain variables of the gate's environment, in addition to the variables that every gate has. They can replace LANG and CI. Put no secrets here, because the command runs what the agent has written.
 	Env []EnvVarApplyConfiguration `json:"env,omitempty"`
 	// report is the file in which the command says what it found. The watchdog removes the file before the gate and reads it afterwards. A gate of which the command exits with 0 has failed all the same if the file is missing, is larger than 8 MiB, is not well-formed, or names failed tests.
 	Report *GateReportApplyConfiguration `json:"report,omitempty"`

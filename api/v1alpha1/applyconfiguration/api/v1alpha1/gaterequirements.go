@@ -12,7 +12,7 @@ package v1alpha1
 type GateRequirementsApplyConfiguration struct {
 	// minTests is how many tests must have run. Skipped tests do not count.
 	MinTests *int32 `json:"minTests,omitempty"`
-	// minCoveragePercent is how many percent of the lines tests must cover. The lines are those of the report.
+	// minCoveragePercent is how many percent of the lines in the report tests must cover. Branches do not count.
 	MinCoveragePercent *int32 `json:"minCoveragePercent,omitempty"`
 }
 
