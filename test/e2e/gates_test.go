@@ -46,6 +46,44 @@ func TestGatesProveATask(t *testing.T) {
 	}
 }
 
+// TestGatesProveByReports: a gate with variables of its own and a report of tests passes when enough of them ran, and people read what it printed after
+// the pod is gone.
+func TestGatesProveByReports(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	reported := func(name, script string, minTests int32) v1alpha1.Gate {
+		g := gate(name, script)
+		g.Env = []v1alpha1.EnvVar{{Name: "REPORT", Value: "build/junit.xml"}}
+		g.Report = &v1alpha1.GateReport{Format: v1alpha1.ReportJUnit, Path: "build/junit.xml"}
+		g.Require = &v1alpha1.GateRequirements{MinTests: &minTests}
+		return g
+	}
+	const two = `mkdir -p build; echo "<testsuite><testcase name='adds'/><testcase name='removes'/></testsuite>" > "$REPORT"; echo "two tests ran"`
+	for name, c := range map[string]struct {
+		gate   v1alpha1.Gate
+		phase  v1alpha1.Phase
+		reason string
+	}{
+		"enough":  {reported("unit", two, 2), v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered},
+		"too-few": {reported("unit", two, 3), v1alpha1.PhaseBlocked, v1alpha1.ReasonGateFailed},
+		"none":    {reported("unit", "true", 1), v1alpha1.PhaseBlocked, v1alpha1.ReasonGateFailed},
+	} {
+		p.feature(name, `echo page >> web/page.html`, func(s *v1alpha1.FeatureSpec) { s.Gates = []v1alpha1.Gate{c.gate} })
+		f := p.phase(name, c.phase, c.reason)
+		if name == "too-few" {
+			if got := cluster.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(got, "2 tests ran by its report build/junit.xml, where at least 3 must") {
+				t.Errorf("message %q", got)
+			}
+		}
+	}
+	if got := p.view("features/enough/gates"); !strings.Contains(got, "Passed") {
+		t.Errorf("the list of results is %q", got)
+	}
+	if got := p.view("features/too-few/gates", "task", "too-few", "gate", "unit"); !strings.Contains(got, "its output:\ntwo tests ran\n") {
+		t.Errorf("the output of the gate is %q", got)
+	}
+}
+
 // TestGatesBlockWhatTheyRefuse: nothing is pushed, and the condition says which gate, and what to do if its command is wrong.
 func TestGatesBlockWhatTheyRefuse(t *testing.T) {
 	t.Parallel()

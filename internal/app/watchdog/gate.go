@@ -137,6 +137,12 @@ func clean(exit protocol.RunnerExited) (text string, cut bool) {
 	head, tail := redacted.Document(output{string(exit.Head)}).Text, redacted.Document(output{string(exit.Tail)}).Text
 	end := redacted.Document(output{string(exit.Head[max(0, len(exit.Head)-protocol.LongestSecret):])}).Text
 	begin := redacted.Document(output{string(exit.Tail[:min(protocol.LongestSecret, len(exit.Tail))])}).Text
+	if end == redacted.Withheld {
+		end = head
+	}
+	if begin == redacted.Withheld {
+		begin = tail
+	}
 	head, tail = head[:max(0, len(head)-len(end))], tail[min(len(begin), len(tail)):]
 	return fmt.Sprintf("%s\n[… %d bytes are not kept …]\n%s", head, exit.OutputSize-int64(len(head)+len(tail)), tail), true
 }
