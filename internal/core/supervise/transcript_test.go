@@ -320,11 +320,12 @@ func (p *player) taken(verdict string, rest []string) supervise.Event {
 	return e
 }
 
-// gated reads "Failed 2": the state of the gate that ran last, and its exit code.
+// gated reads "Failed 0 too few tests": the state of the gate that ran last, its exit code, and why it has failed all the same.
 func (p *player) gated(args []string) supervise.Event {
 	r := gates.Result{Gate: p.last.Gate.Name, Definition: gates.Sum(p.last.Gate), Tree: p.state.Delivery.Head, State: gates.State(args[0])}
 	if len(args) > 1 {
 		r.ExitCode, _ = strconv.Atoi(args[1])
+		r.Message = strings.Join(args[2:], " ")
 	}
 	p.results = gates.With(p.results, r)
 	return supervise.Gated{Task: p.last.Task, Result: r}
