@@ -4,6 +4,7 @@
 package watchdog_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,6 +112,26 @@ func TestReportsOfGates(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(outside, "report.xml")); string(data) != two {
 		t.Errorf("outside of the workspace: %q, %v", data, err)
+	}
+}
+
+// TestACrashAfterAReport: what a run wrote of which the result is lost is not taken for the report of the next run.
+func TestACrashAfterAReport(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, pages, "")
+	w.marking("[ $(wc -l < " + filepath.Join(w.dir, "gate-runs") + `) -gt 1 ] || echo "<testsuite/>" > web/report.log`)
+	w.reporting(func(int, *protocol.Gate) {})
+	p := w.start(1, pullAt("gate ended", 1))
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/report.log")); err != nil {
+		t.Fatalf("the first run has left no report: %v", err)
+	}
+	p.resume(false)
+	wantFinal(t, p.finish(), protocol.OutcomeBlocked, protocol.ReasonGateFailed)
+	if got := w.gateResults(); len(got) != 1 || !strings.Contains(got[0].Message, "it is not there") {
+		t.Errorf("results %+v", got)
 	}
 }
 
