@@ -135,7 +135,7 @@ func TestTheFirstIsWoken(t *testing.T) {
 	room := list[1].DeepCopy()
 	room.Status.Conditions[0].Reason = v1alpha1.ReasonAtTotalCapacity
 	works := starts.DeepCopy()
-	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
+	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunKindAgent}
 	ends := works.DeepCopy()
 	ends.Status.Job.EndTime = &metav1.Time{Time: noon}
 	for name, tc := range map[string]struct {

@@ -75,7 +75,7 @@ func (r networkReader) look(ctx context.Context, s *scope, pods []corev1.Pod, fr
 func agentPods(s *scope, pods []corev1.Pod) []map[string]string {
 	f := s.feature
 	start, uid := lifecycle.Start{Attempt: f.Status.Attempt + 1, Run: lifecycle.RunAgent, Mode: s.observed.Spec.Mode}, ""
-	if s.active() && f.Status.Job.Run == v1alpha1.RunAgent {
+	if s.active() && f.Status.Job.Run == v1alpha1.RunKindAgent {
 		start.Attempt, start.Mode = f.Status.Attempt, string(f.Status.Job.Mode)
 		for _, j := range s.observed.Jobs {
 			if j.Attempt == start.Attempt {

@@ -257,10 +257,10 @@ func TestCapacity(t *testing.T) {
 	suspended.Spec.Suspend = true
 	idle := *feature("idle", "i")
 	works, over := *feature("works", "w"), *feature("over", "ov") // no Job is seen of either
-	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
+	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunKindAgent}
 	works.Status.Phase = v1alpha1.PhaseAwaitingInput
 	idle.Status.Phase = v1alpha1.PhaseBlocked
-	over.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent, EndTime: &metav1.Time{Time: noon}}
+	over.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunKindAgent, EndTime: &metav1.Time{Time: noon}}
 	me := waiting(feature("me", "me"), 5, time.Hour)
 	features := []v1alpha1.Feature{
 		me, suspended, idle,
@@ -294,7 +294,7 @@ func TestTotalCapacity(t *testing.T) {
 	}
 	me := of("shop", "me", v1alpha1.ReasonPreparing, 0, time.Hour)
 	works := of("bank", "works", v1alpha1.ReasonRunning, 0, 0)
-	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
+	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunKindAgent}
 	works.Status.Phase = v1alpha1.PhaseBlocked
 	features := []v1alpha1.Feature{
 		me, works,

@@ -275,7 +275,7 @@ func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 // AgentWorks reports whether the status of a Feature shows an agent that has not ended.
 func AgentWorks(f *v1alpha1.Feature) bool {
 	j := f.Status.Job
-	return j != nil && j.EndTime == nil && j.Run == v1alpha1.RunAgent
+	return j != nil && j.EndTime == nil && j.Run == v1alpha1.RunKindAgent
 }
 
 // WaitsForRoom reports whether a Feature waits for an agent of its project to end.
