@@ -273,9 +273,13 @@ const (
 	ReasonProviderAvailable = "ProviderAvailable"
 	// ReasonAgentNotStarted: the watchdog could not start the agent's command.
 	ReasonAgentNotStarted = "AgentNotStarted"
-	// ReasonGateFailed: gates of a task have failed, and its agent has spent its corrections (supervision.maxCorrections); the message names gate and exit code.
+	// ReasonProving: a gate runs before the delivery, in a pod where no agent has been, or is about to.
+	ReasonProving = "Proving"
+	// ReasonCorrecting: gates before the delivery have failed, and an agent is about to start to correct the work; or orders list another task.
+	ReasonCorrecting = "Correcting"
+	// ReasonGateFailed: gates of a task or before the delivery have failed, and the agent has spent its corrections (supervision.maxCorrections); the message names gate and exit code.
 	ReasonGateFailed = "GateFailed"
-	// ReasonGateNotStarted: the command of a gate could not be started (exit code 126 or 127); the message says why. Correct spec.gates or the agent's image.
+	// ReasonGateNotStarted: the command of a gate could not be started (exit code 126 or 127); the message says why. Correct the gate in spec.gates or in the policy, or the image.
 	ReasonGateNotStarted = "GateNotStarted"
 	// ReasonAgentUnstoppable: the watchdog could not stop the agent's processes, so it ended their container.
 	ReasonAgentUnstoppable = "AgentUnstoppable"

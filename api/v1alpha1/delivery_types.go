@@ -18,6 +18,12 @@ type Delivery struct {
 	// author is the author of the delivered commits.
 	// +optional
 	Author *CommitAuthor `json:"author,omitempty"`
+	// gates are the gates that must pass before the delivery, by name from spec.gates. Each runs on a fresh checkout of the commit to deliver, in a pod where no agent has been. A SupervisorPolicy can require more (gates), which a Feature cannot remove or change.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	Gates []string `json:"gates,omitempty"`
 	// pullRequest asks for a pull request of the delivered branch.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on spec.delivery.pullRequest: remove it, and open the pull request from the delivered branch"

@@ -153,7 +153,7 @@ type ForeignDelivery struct {
 }
 
 // RunKind says what a Job does.
-// +kubebuilder:validation:Enum=Agent;Seal
+// +kubebuilder:validation:Enum=Agent;Seal;Gate
 type RunKind string
 
 // Kinds of runs. The label of Jobs and pods says the same in lower case (LabelRun).
@@ -162,6 +162,8 @@ const (
 	RunKindAgent RunKind = "Agent"
 	// RunKindSeal works on the trusted volume without any agent.
 	RunKindSeal RunKind = "Seal"
+	// RunKindGate runs one gate before the delivery, in a pod where no agent has been.
+	RunKindGate RunKind = "Gate"
 )
 
 // UnservedStatus describes attempts in a row that ended because models did not answer; failures.md has the classes and causes.
@@ -193,7 +195,7 @@ type JobStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one.
+	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one, Gate runs a gate before the delivery.
 	// +required
 	Run RunKind `json:"run"`
 	// errand is true for a seal run that serves requests (a rollback, a checkpoint) and delivers nothing.

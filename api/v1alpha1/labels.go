@@ -9,12 +9,14 @@ const (
 	LabelFeature = "tidewaiter.dev/feature"
 	// LabelAttempt is the attempt (a decimal number) that a Job or pod runs.
 	LabelAttempt = "tidewaiter.dev/attempt"
-	// LabelRun says what a Job or pod does for its Feature: RunAgent, RunSeal or RunView.
+	// LabelRun says what a Job or pod does for its Feature: RunAgent, RunSeal, RunGate or RunView.
 	LabelRun = "tidewaiter.dev/run"
 	// RunAgent marks the Job of an attempt with an agent.
 	RunAgent = "agent"
 	// RunSeal marks a Job that works on the trusted volume without any agent.
 	RunSeal = "seal"
+	// RunGate marks the Job of an attempt that runs a gate before the delivery, where no agent has been.
+	RunGate = "gate"
 	// RunView marks a Job that answers one inquiry about a Feature whose pods are gone. It is not an attempt, and changes nothing.
 	RunView = "view"
 	// LabelInquiry marks the Lease that is open while an inquiry about a Feature is; the value is the Feature's uid.

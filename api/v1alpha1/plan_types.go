@@ -113,7 +113,7 @@ type Task struct {
 	Gates []string `json:"gates,omitempty"`
 }
 
-// Gate is a command that must exit with 0. It runs in the agent's container when no process of the agent is left, with an empty home directory and without the agent's environment variables.
+// Gate is a command that must exit with 0, with an empty home directory and without the agent's environment variables. After a task it runs in the agent's container, when no process of the agent is left. Before the delivery it runs in a pod of its own.
 // +kubebuilder:validation:XValidation:rule="!has(self.require) || has(self.report)",message="require needs report: say in which file, and in which format, the command writes what it found"
 // +kubebuilder:validation:XValidation:rule="!has(self.require) || !has(self.require.minTests) || !has(self.report) || self.report.format in ['JUnit', 'GoTest', 'TAP']",message="require.minTests needs a report of tests: set report.format to JUnit, GoTest or TAP"
 // +kubebuilder:validation:XValidation:rule="!has(self.require) || !has(self.require.minCoveragePercent) || !has(self.report) || self.report.format in ['LCOV', 'Cobertura']",message="require.minCoveragePercent needs a report of coverage: set report.format to LCOV or Cobertura"
@@ -193,4 +193,13 @@ type GateRequirements struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MinCoveragePercent *int32 `json:"minCoveragePercent,omitempty"`
+}
+
+// PolicyGate is a gate that must pass before every delivery.
+type PolicyGate struct {
+	Gate `json:",inline"`
+	// image is the image of the container in which the gate runs, with the programs of its command. Defaults to the image of the Feature's agent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
 }

@@ -268,9 +268,9 @@ type FinalReport struct {
 	// epoch is the attempt that ended.
 	// +required
 	Epoch int64 `json:"epoch"`
-	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped or Switched (the next task runs in another mode, and so in another pod).
+	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery) or Unfinished (gates before the delivery have failed, or there is another task, so the agent continues).
 	// +required
-	// +kubebuilder:validation:Enum=Delivered;ReadyToMerge;Blocked;AgentFailed;Suspended;Stopped;Switched
+	// +kubebuilder:validation:Enum=Delivered;ReadyToMerge;Blocked;AgentFailed;Suspended;Stopped;Switched;Proving;Unfinished
 	Outcome string `json:"outcome"`
 	// reason is the reason of the outcome, in CamelCase.
 	// +optional
@@ -284,6 +284,14 @@ type FinalReport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Head string `json:"head,omitempty"`
+	// gate identifies the gate that runs next, if the outcome is Proving: it is a SHA-256 of its definition.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Gate string `json:"gate,omitempty"`
+	// provedBy identifies all gates that have passed on the head, if the outcome is ReadyToMerge. If other gates are required now, Tidewaiter looks again before it asks for an approval.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ProvedBy string `json:"provedBy,omitempty"`
 	// failure describes the agent's last model calls, if the attempt ended because they failed.
 	// +optional
 	Failure *CallFailure `json:"failure,omitempty"`

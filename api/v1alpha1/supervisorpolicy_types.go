@@ -102,6 +102,12 @@ type Rules struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Checks []Check `json:"checks,omitempty"`
+	// gates are commands that must pass before every delivery. Each runs on a fresh checkout of the commit to deliver, in a pod where no agent has been. A Feature cannot remove or change them. If a Feature names one of its own gates of the same name before the delivery, the policy's gate runs instead.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Gates []PolicyGate `json:"gates,omitempty"`
 	// contracts are groups of paths that a Feature can change only while it holds their lock.
 	// +optional
 	// +listType=map

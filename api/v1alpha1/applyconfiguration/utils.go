@@ -143,6 +143,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PlanApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlannedFiles"):
 		return &apiv1alpha1.PlannedFilesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PolicyGate"):
+		return &apiv1alpha1.PolicyGateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PolicyStatus"):
 		return &apiv1alpha1.PolicyStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PromptSource"):

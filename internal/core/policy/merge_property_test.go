@@ -67,6 +67,17 @@ func drawChecks(t *rapid.T) []Check {
 	return all
 }
 
+func drawGates(t *rapid.T) []Gate {
+	var all []Gate
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b"}), 0, 2, rapid.ID).Draw(t, "gates") {
+		all = append(all, Gate{
+			Name: name, Command: rapid.SampledFrom([][]string{{"make"}, {"make", "test"}}).Draw(t, "command"),
+			Image: rapid.SampledFrom([]string{"", "i"}).Draw(t, "image"), Timeout: time.Minute,
+		})
+	}
+	return all
+}
+
 func drawModels(t *rapid.T) []ModelRef {
 	var all []ModelRef
 	for _, role := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"primary", "supervisor"}), 0, 2, rapid.ID).Draw(t, "roles") {
@@ -103,6 +114,8 @@ func drawRules(t *rapid.T) Rules {
 			*p = drawContracts(t)
 		case *[]Check:
 			*p = drawChecks(t)
+		case *[]Gate:
+			*p = drawGates(t)
 		case *[]ModelRef:
 			*p = drawModels(t)
 		case *[]Role:
@@ -261,6 +274,10 @@ func valuesOf(e Effective) map[string]string {
 		case *[]Check:
 			for _, c := range *p {
 				values[row.Path+"."+c.Name] += fmt.Sprint(c)
+			}
+		case *[]Gate:
+			for _, g := range *p {
+				values[row.Path+"."+g.Name] += fmt.Sprint(g)
 			}
 		default:
 			values[row.Path] = fmt.Sprint(reflect.ValueOf(p).Elem().Interface())

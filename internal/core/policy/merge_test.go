@@ -220,6 +220,25 @@ func TestSourcesMostSpecificFirst(t *testing.T) {
 	}
 }
 
+// TestGates: an override of the platform cannot be changed by a project, and two gates of one name that differ must both pass.
+func TestGates(t *testing.T) {
+	gate := func(name, program string) Gate {
+		return Gate{Name: name, Command: []string{program}, Timeout: time.Minute}
+	}
+	got := Merge(Sources{Policies: []Source{
+		{Name: "s/a", Scope: Global, Overrides: Rules{Gates: []Gate{gate("fixed", "audit")}}, Defaults: Rules{Gates: []Gate{gate("general", "lint")}}},
+		{Name: "p/a", Scope: Project, Overrides: Rules{Gates: []Gate{gate("fixed", "true")}}, Defaults: Rules{Gates: []Gate{gate("both", "1"), gate("same", "3")}}},
+		{Name: "p/b", Scope: Project, Defaults: Rules{Gates: []Gate{gate("both", "2"), gate("same", "3")}}},
+	}})
+	want := []Gate{gate("both", "1"), gate("both", "2"), gate("fixed", "audit"), gate("general", "lint"), gate("same", "3")}
+	if diff := cmp.Diff(want, got.Gates); diff != "" || len(got.Conflicts) != 1 || got.Origins["gates.fixed"] != "overrides of s/a" {
+		t.Errorf("conflicts %v, origins %v (-want +got):\n%s", got.Conflicts, got.Origins, diff)
+	}
+	if err := (&Rules{Gates: []Gate{{Name: "g", Command: []string{"x"}}}}).Validate("at"); err == nil || !strings.Contains(err.Error(), "gates.g.timeout") {
+		t.Errorf("a gate without time: %v", err)
+	}
+}
+
 // TestLists: guards of all sources are united, checks are decided by name.
 func TestLists(t *testing.T) {
 	check := func(name, cel string) Check { return Check{Name: name, CEL: cel, Message: "m", Severity: Warning} }
@@ -355,7 +374,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		want[row.Path] = "built-in"
 	}
 	want["egress.git"] = "the repository's host"
-	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches",
+	for _, list := range []string{"paths.rules", "contracts", "checks", "gates", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches",
 		"agents.scheduling.nodeSelector", "agents.scheduling.tolerations", "agents.scheduling.priorityClassName", "agents.scheduling.topologySpreadConstraints",
 		"agents.imagePullSecrets", "agents.resources.limits", "agents.resources.requests"} {
 		if want[list] == "" {

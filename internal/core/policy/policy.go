@@ -99,6 +99,8 @@ type Effective struct {
 	Contracts []Contract `json:"contracts,omitempty"`
 	// Checks that users wrote, by name. Two of one name both hold.
 	Checks []Check `json:"checks,omitempty"`
+	// Gates that must pass before a delivery, by name. Two of one name must both pass.
+	Gates []Gate `json:"gates,omitempty"`
 	// Models that answer, by role.
 	Models []ModelRef `json:"models,omitempty"`
 	// Supervision of the conversation with models.

@@ -52,6 +52,7 @@ type Rules struct {
 	ChangeRules
 	Contracts             []Contract
 	Checks                []Check
+	Gates                 []Gate
 	Models                []ModelRef
 	Supervision           SupervisionRules
 	LedgerFailure         LedgerFailure

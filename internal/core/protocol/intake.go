@@ -4,8 +4,6 @@
 package protocol
 
 import (
-	"time"
-
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -39,6 +37,9 @@ const (
 	MaxArgumentBytes = 128<<10 - 1
 )
 
+// RunGate is the kind of run of a pod that runs a gate before the delivery, and has no agent.
+const RunGate = "gate"
+
 // OrdersVersion is the version of Orders. Pods pin their image, so that watchdog and manager may be of different versions.
 const OrdersVersion = 2
 
@@ -49,7 +50,7 @@ type Orders struct {
 	Feature FeatureRef `json:"feature"`
 	// Attempt is the epoch that fences the volumes.
 	Attempt int64 `json:"attempt"`
-	// Run is "agent" or "seal".
+	// Run is "agent", "seal" or "gate".
 	Run        string     `json:"run"`
 	Repository Repository `json:"repository"`
 	Agent      Agent      `json:"agent"`
@@ -149,26 +150,11 @@ type Task struct {
 	Gates []string `json:"gates,omitempty"`
 }
 
-// Gate is a command that must exit 0.
-type Gate struct {
-	Name    string        `json:"name"`
-	Command []string      `json:"command"`
-	Timeout time.Duration `json:"timeout"`
-	// Env as NAME=value, in addition to what every gate has.
-	Env []string `json:"env,omitempty"`
-	// Report that the command must write; nil if it need not.
-	Report *GateReport `json:"report,omitempty"`
-	// MinTests is how many tests of the report must have run, and MinCoverage how many percent of its lines must be covered.
-	MinTests    int `json:"minTests,omitempty"`
-	MinCoverage int `json:"minCoverage,omitempty"`
-}
+// Gate is a command that must exit with 0. A policy has gates of its own.
+type Gate = policy.Gate
 
 // GateReport is a file in which a gate says what it found.
-type GateReport struct {
-	Format string `json:"format"`
-	// Path from the root of the workspace.
-	Path string `json:"path"`
-}
+type GateReport = policy.GateReport
 
 // Formats of reports.
 const (
@@ -189,6 +175,8 @@ type Delivery struct {
 	AuthorEmail     string `json:"authorEmail"`
 	// Subject of delivered commits.
 	Subject string `json:"subject"`
+	// Gates that must pass on the tree of the head before anything is delivered, in the sequence in which they run. Each has its image.
+	Gates []Gate `json:"gates,omitempty"`
 }
 
 // Answer to a question.

@@ -344,6 +344,10 @@ const (
 	OutcomeStopped      = "Stopped"
 	// OutcomeSwitched: the next task runs in another mode, and therefore in another pod.
 	OutcomeSwitched = "Switched"
+	// OutcomeProving: a gate must pass before the delivery, in a pod of its own.
+	OutcomeProving = "Proving"
+	// OutcomeUnfinished: an agent has more to do, because gates before the delivery have failed, or because the orders list another task.
+	OutcomeUnfinished = "Unfinished"
 )
 
 // FinalReport is the result of an attempt, and its last report.
@@ -352,6 +356,10 @@ type FinalReport struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	Head    string `json:"head,omitempty"`
+	// Gate identifies the gate that runs next, if the outcome is Proving (core/gates.Sum).
+	Gate string `json:"gate,omitempty" redact:"key"`
+	// ProvedBy identifies the gates that have passed on the head, if the outcome is ReadyToMerge (core/gates.SumAll); empty if none had to.
+	ProvedBy string `json:"provedBy,omitempty" redact:"key"`
 	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.
 	Failure *Failure `json:"failure,omitempty"`
 	// Paths are the first printable ones of the PathCount paths that the delivery changes compared with the base.

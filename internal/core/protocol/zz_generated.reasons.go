@@ -34,6 +34,8 @@ const (
 	ReasonProviderUnavailable      = "ProviderUnavailable"
 	ReasonProviderAvailable        = "ProviderAvailable"
 	ReasonAgentNotStarted          = "AgentNotStarted"
+	ReasonProving                  = "Proving"
+	ReasonCorrecting               = "Correcting"
 	ReasonGateFailed               = "GateFailed"
 	ReasonGateNotStarted           = "GateNotStarted"
 	ReasonAgentUnstoppable         = "AgentUnstoppable"

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,10 +26,8 @@ import (
 
 // Defaults of a delivery whose Feature says nothing.
 const (
-	defaultRevision = "main"
-	defaultBranch   = "tidewaiter/"
-	// defaultGateTimeout is the API's default, for objects that were stored without it.
-	defaultGateTimeout = 10 * time.Minute
+	defaultRevision    = "main"
+	defaultBranch      = "tidewaiter/"
 	defaultAuthor      = "Tidewaiter"
 	defaultAuthorEmail = "tidewaiter@noreply.tidewaiter.dev"
 	// subjectLimit is what Git's own tools show of a commit's first line (git-commit(1), DISCUSSION, rounded up).
@@ -225,39 +222,6 @@ func Planned(f *v1alpha1.Feature, o protocol.Orders) protocol.Orders {
 	return plans.Apply(o, p)
 }
 
-// unnamedGates are the gates that no task names.
-func unnamedGates(f *v1alpha1.Feature, tasks []protocol.Task) []string {
-	var list []string
-	for _, g := range f.Spec.Gates {
-		if !slices.ContainsFunc(tasks, func(t protocol.Task) bool { return slices.Contains(t.Gates, g.Name) }) {
-			list = append(list, g.Name)
-		}
-	}
-	return list
-}
-
-// gates of a Feature as its watchdog runs them.
-func gates(f *v1alpha1.Feature) []protocol.Gate {
-	var list []protocol.Gate
-	for _, g := range f.Spec.Gates {
-		gate := protocol.Gate{Name: g.Name, Command: g.Command, Timeout: defaultGateTimeout}
-		if g.Timeout != nil {
-			gate.Timeout = g.Timeout.Duration
-		}
-		for _, e := range g.Env {
-			gate.Env = append(gate.Env, e.Name+"="+e.Value)
-		}
-		if g.Report != nil {
-			gate.Report = &protocol.GateReport{Format: string(g.Report.Format), Path: g.Report.Path}
-		}
-		if g.Require != nil {
-			gate.MinTests, gate.MinCoverage = int(ptr.Deref(g.Require.MinTests, 0)), int(ptr.Deref(g.Require.MinCoveragePercent, 0))
-		}
-		list = append(list, gate)
-	}
-	return list
-}
-
 // Plan bounds the work of a Feature.
 func Plan(f *v1alpha1.Feature) protocol.Plan {
 	if f.Spec.Plan == nil {
@@ -304,7 +268,7 @@ func delivery(f *v1alpha1.Feature, effective policy.Effective, prompt string) pr
 	d := protocol.Delivery{
 		Branch: branch(f), Push: true,
 		AuthorName: defaultAuthor, AuthorEmail: defaultAuthorEmail,
-		Subject: subject(prompt, f.Name), RequireApproval: requiresApproval(f, effective),
+		Subject: subject(prompt, f.Name), RequireApproval: requiresApproval(f, effective), Gates: DeliveryGates(f, effective),
 	}
 	if spec := f.Spec.Delivery; spec != nil {
 		d.Push = ptr.Deref(spec.Push, true)

@@ -135,6 +135,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 			errs = append(errs, fmt.Errorf("%s.checks[%s].cel: %w", at, c.Name, err))
 		}
 	}
+	for _, g := range r.Gates {
+		out.Gates = append(out.Gates, Gate(g))
+	}
 	for _, m := range r.Models {
 		ref := policy.ModelRef{Role: m.Role, Backend: m.Backend, Model: m.Model}
 		if s := m.SecretKeyRef; s != nil {

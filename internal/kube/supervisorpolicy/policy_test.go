@@ -151,6 +151,7 @@ func TestRulesReachTheCore(t *testing.T) {
 			MaxFiles:         ptr.To[int64](5), MaxFileSize: &size, MaxWorkspaceSize: &size, MaxWorkspaceFiles: ptr.To[int64](6),
 			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
 		},
+		Gates:       []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "licenses", Command: []string{"check"}, Timeout: &metav1.Duration{Duration: time.Minute}}, Image: "i"}},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}, ModelProviders: v1alpha1.ModelProvidersAllow},
 		Concurrency: &v1alpha1.ConcurrencyRules{OnLockConflict: v1alpha1.LockContentionFail, OnOverlap: v1alpha1.OverlapWait, OnDelivery: v1alpha1.DeliveryNoticeDirective},

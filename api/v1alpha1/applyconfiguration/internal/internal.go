@@ -601,6 +601,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: branch
       type:
         scalar: string
+    - name: gates
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: pullRequest
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PullRequest
@@ -976,6 +982,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: failure
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.CallFailure
+    - name: gate
+      type:
+        scalar: string
     - name: head
       type:
         scalar: string
@@ -994,6 +1003,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+    - name: provedBy
+      type:
+        scalar: string
     - name: reason
       type:
         scalar: string
@@ -1372,6 +1384,25 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Planning
   scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.PolicyGate
+  map:
+    fields:
+    - name: command
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: image
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: timeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 10m
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.PolicyStatus
   map:
     fields:
@@ -1703,6 +1734,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: execution
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Execution
+    - name: gates
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PolicyGate
+          elementRelationship: associative
+          keys:
+          - name
     - name: git
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GitRules

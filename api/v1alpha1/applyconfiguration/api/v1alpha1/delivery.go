@@ -20,6 +20,8 @@ type DeliveryApplyConfiguration struct {
 	Push *bool `json:"push,omitempty"`
 	// author is the author of the delivered commits.
 	Author *CommitAuthorApplyConfiguration `json:"author,omitempty"`
+	// gates are the gates that must pass before the delivery, by name from spec.gates. Each runs on a fresh checkout of the commit to deliver, in a pod where no agent has been. A SupervisorPolicy can require more (gates), which a Feature cannot remove or change.
+	Gates []string `json:"gates,omitempty"`
 	// pullRequest asks for a pull request of the delivered branch.
 	PullRequest *PullRequestApplyConfiguration `json:"pullRequest,omitempty"`
 	// approval says whether an approver must approve the delivery. Required holds it until approvedCommit names the head. A SupervisorPolicy can require approval as well (delivery.approval), whatever the Feature says.
@@ -55,6 +57,16 @@ func (b *DeliveryApplyConfiguration) WithPush(value bool) *DeliveryApplyConfigur
 // If called multiple times, the Author field is set to the value of the last call.
 func (b *DeliveryApplyConfiguration) WithAuthor(value *CommitAuthorApplyConfiguration) *DeliveryApplyConfiguration {
 	b.Author = value
+	return b
+}
+
+// WithGates adds the given value to the Gates field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Gates field.
+func (b *DeliveryApplyConfiguration) WithGates(values ...string) *DeliveryApplyConfiguration {
+	for i := range values {
+		b.Gates = append(b.Gates, values[i])
+	}
 	return b
 }
 

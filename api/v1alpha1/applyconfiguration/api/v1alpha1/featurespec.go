@@ -31,7 +31,7 @@ type FeatureSpecApplyConfiguration struct {
 	Execution *ExecutionApplyConfiguration `json:"execution,omitempty"`
 	// budget lowers the budget for models that the policy gives the Feature; it cannot raise it.
 	Budget *BudgetApplyConfiguration `json:"budget,omitempty"`
-	// gates are commands that prove the work: the watchdog runs them in the workspace after a task, and the task is done only if each of them exits with 0. A gate runs after the tasks that name it or, if no task names it, after the last task.
+	// gates are commands that prove the work: the watchdog runs them in the workspace after a task, and the task is done only if each of them exits with 0. A gate runs after the tasks that name it. If no task names it, and spec.delivery.gates does not name it either, it runs after the last task.
 	Gates []GateApplyConfiguration `json:"gates,omitempty"`
 	// workspace is the size and kind of the volumes. Fixed at creation.
 	Workspace *WorkspaceApplyConfiguration `json:"workspace,omitempty"`

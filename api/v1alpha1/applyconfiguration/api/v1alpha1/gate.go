@@ -12,7 +12,7 @@ import (
 // GateApplyConfiguration represents a declarative configuration of the Gate type for use
 // with apply.
 //
-// Gate is a command that must exit with 0. It runs in the agent's container when no process of the agent is left, with an empty home directory and without the agent's environment variables.
+// Gate is a command that must exit with 0, with an empty home directory and without the agent's environment variables. After a task it runs in the agent's container, when no process of the agent is left. Before the delivery it runs in a pod of its own.
 type GateApplyConfiguration struct {
 	// name is the name of the gate.
 	Name *string `json:"name,omitempty"`

@@ -24,6 +24,8 @@ type RulesApplyConfiguration struct {
 	Changes *ChangeRulesApplyConfiguration `json:"changes,omitempty"`
 	// checks are rules that users write in CEL about each changed file.
 	Checks []CheckApplyConfiguration `json:"checks,omitempty"`
+	// gates are commands that must pass before every delivery. Each runs on a fresh checkout of the commit to deliver, in a pod where no agent has been. A Feature cannot remove or change them. If a Feature names one of its own gates of the same name before the delivery, the policy's gate runs instead.
+	Gates []PolicyGateApplyConfiguration `json:"gates,omitempty"`
 	// contracts are groups of paths that a Feature can change only while it holds their lock.
 	Contracts []ContractRuleApplyConfiguration `json:"contracts,omitempty"`
 	// anomalies says when the watchdog treats an agent as stuck or in trouble.
@@ -105,6 +107,19 @@ func (b *RulesApplyConfiguration) WithChecks(values ...*CheckApplyConfiguration)
 			panic("nil value passed to WithChecks")
 		}
 		b.Checks = append(b.Checks, *values[i])
+	}
+	return b
+}
+
+// WithGates adds the given value to the Gates field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Gates field.
+func (b *RulesApplyConfiguration) WithGates(values ...*PolicyGateApplyConfiguration) *RulesApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithGates")
+		}
+		b.Gates = append(b.Gates, *values[i])
 	}
 	return b
 }

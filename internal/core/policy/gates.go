@@ -1,0 +1,83 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Gate is a command that must exit with 0.
+type Gate struct {
+	Name    string   `json:"name"`
+	Command []string `json:"command"`
+	// Image of the container that it runs in, before a delivery; empty for that of the agent.
+	Image   string        `json:"image,omitempty"`
+	Timeout time.Duration `json:"timeout"`
+}
+
+func gatesRow() Row {
+	const path = "gates"
+	return Row{
+		Path: path, Purpose: "Commands that must pass before a delivery, in pods where no agent has been.", Allowed: "names with a command, an image and a timeout", Builtin: "none",
+		Merging: "both, if gates of one name differ",
+		check:   func(r *Rules) error { return checkGates(path, r.Gates) },
+		merge:   func(m *merger, e *Effective) { e.Gates = m.gates() },
+		rules:   func(r *Rules) any { return &r.Gates }, effective: func(e *Effective) any { return &e.Gates },
+		cut: func(e *Effective) (now, builtin any) {
+			var none []Gate
+			now, e.Gates = e.Gates, nil
+			return now, none
+		},
+	}
+}
+
+func checkGates(path string, list []Gate) error {
+	var errs []error
+	for _, g := range list {
+		if g.Timeout <= 0 {
+			errs = append(errs, fmt.Errorf("%s.%s.timeout is %s: a gate needs a positive one", path, g.Name, g.Timeout))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// gates decides each gate by its name. Nobody can say which of two commands is the stricter: both must pass then.
+func (m *merger) gates() []Gate {
+	var all []Gate
+	for _, name := range m.names(func(r *Rules) (names []string) {
+		for _, g := range r.Gates {
+			names = append(names, g.Name)
+		}
+		return names
+	}) {
+		all = append(all, decide(m, value[[]Gate]{
+			name:     "gates." + name,
+			of:       func(r *Rules) ([]Gate, bool) { named := gatesNamed(r, name); return named, named != nil },
+			stricter: func(a, b []Gate) []Gate { return sortedSet(slices.Concat(a, b), compareGates) },
+			equal: func(a, b []Gate) bool {
+				return slices.EqualFunc(a, b, func(a, b Gate) bool { return compareGates(a, b) == 0 })
+			},
+		})...)
+	}
+	return all
+}
+
+func gatesNamed(r *Rules, name string) []Gate {
+	var named []Gate
+	for _, g := range r.Gates {
+		if g.Name == name {
+			named = append(named, g)
+		}
+	}
+	return sortedSet(named, compareGates)
+}
+
+func compareGates(a, b Gate) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), slices.Compare(a.Command, b.Command), strings.Compare(a.Image, b.Image), cmp.Compare(a.Timeout, b.Timeout))
+}
