@@ -70,11 +70,12 @@ func (r networkReader) look(ctx context.Context, s *scope, pods []corev1.Pod, fr
 	return nil
 }
 
-// agentPods are the labels of the pod with the agent as it is or will be made, and of those that are there: something
-// else may have added labels to them.
+// agentPods are the labels of the pod with the agent, or with a gate before the delivery, as it is or will be made, and of those that are
+// there: something else may have added labels to them.
 func agentPods(s *scope, pods []corev1.Pod) []map[string]string {
 	f := s.feature
 	start, uid := lifecycle.Start{Attempt: f.Status.Attempt + 1, Run: lifecycle.RunAgent, Mode: s.observed.Spec.Mode}, ""
+	gate := lifecycle.Start{Attempt: start.Attempt, Run: lifecycle.RunGate}
 	if s.active() && f.Status.Job.Run == v1alpha1.RunKindAgent {
 		start.Attempt, start.Mode = f.Status.Attempt, string(f.Status.Job.Mode)
 		for _, j := range s.observed.Jobs {
@@ -84,8 +85,12 @@ func agentPods(s *scope, pods []corev1.Pod) []map[string]string {
 		}
 	}
 	all := []map[string]string{desired.PodLabels(f, start, uid)}
+	if len(s.observed.Spec.Gates) > 0 {
+		all = append(all, desired.PodLabels(f, gate, ""))
+	}
 	for i := range pods {
-		if pods[i].Labels[v1alpha1.LabelRun] == v1alpha1.RunAgent && !observe.PodEnded(&pods[i]) {
+		run := pods[i].Labels[v1alpha1.LabelRun]
+		if (run == v1alpha1.RunAgent || run == v1alpha1.RunGate) && !observe.PodEnded(&pods[i]) {
 			all = append(all, pods[i].Labels)
 		}
 	}

@@ -70,7 +70,7 @@ func (r maker) makeAttempt(ctx context.Context, s *scope) error {
 		}
 	}
 	class := ""
-	if start.Run == lifecycle.RunAgent {
+	if start.Run != lifecycle.RunSeal {
 		class = f.Spec.Agent.RuntimeClassName
 	}
 	mapped, err := nodes.UserNamespaces(ctx, r.client, r.userNamespaces, s.effective.Pod, class)

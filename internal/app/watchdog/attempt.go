@@ -138,15 +138,16 @@ func (a *attempt) takeOver(o protocol.Orders) error {
 	if err := a.claimJournal(o.Run); err != nil {
 		return err
 	}
-	return a.noteOrders(a.planned(o))
+	return a.noteOrders(a.complete(o))
 }
 
-// planned is what the plan of a model makes of orders.
-func (a *attempt) planned(o protocol.Orders) protocol.Orders {
-	if p := a.journal.State().Planned; p != nil && p.Plan != nil && o.Planning != "" {
-		return plans.Apply(o, *p.Plan)
+// complete are orders with the tasks of a model's plan, and with the tasks that agents got because gates before the delivery had failed.
+func (a *attempt) complete(o protocol.Orders) protocol.Orders {
+	j := a.journal.State()
+	if p := j.Planned; p != nil && p.Plan != nil && o.Planning != "" {
+		o = plans.Apply(o, *p.Plan)
 	}
-	return o
+	return j.Complete(o)
 }
 
 // noteOrders journals orders that say something else than the ones journaled last.

@@ -22,11 +22,12 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
 
-const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --feature NAME --attempt N
-                --intake URL --intake-name NAME --gateway URL [--gateway-name NAME]
+const usage = `usage: watchdog prepare|run|prove|seal|answer --namespace NAMESPACE --feature NAME --attempt N
+                --intake URL --intake-name NAME --gateway URL [--gateway-name NAME] [--gate SUM]
 
   prepare  clone the base, prepare the workspace and the runner, then exit
   run      supervise the agent: checkpoints, tasks, delivery
+  prove    run one gate before the delivery where no agent has been, and deliver once all have passed
   seal     deliver what earlier attempts have promoted, without an agent
   answer   reply to the inquiry in the environment (TIDEWAITER_INQUIRY) from the trusted volume, then exit
 
@@ -56,7 +57,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && readers[args[0]] != nil {
 		return read(args, readers[args[0]], stdout, stderr)
 	}
-	commands := map[string]func(context.Context, Options) error{"prepare": Prepare, "run": Run, "seal": Seal, "answer": Answer}
+	commands := map[string]func(context.Context, Options) error{"prepare": Prepare, "run": Run, "prove": Prove, "seal": Seal, "answer": Answer}
 	if len(args) == 0 || commands[args[0]] == nil {
 		_, _ = io.WriteString(stderr, usage)
 		return 2

@@ -54,6 +54,10 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 			return supervise.Answered{Answer: a.Answer}, l.attempt.reports.Answer(a.Answer)
 		}
 	},
+	supervise.AddTask: func(l *loop, _ supervise.Action) act {
+		o := l.latest
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.addTask(ctx, o) }
+	},
 	supervise.Drop: func(l *loop, a supervise.Action) act {
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.drop(ctx, a.Task) }
 	},

@@ -17,6 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/gates/toolreport"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -38,8 +39,11 @@ type output struct{ Text string }
 
 // gate runs one gate on the tree of its task's closing checkpoint. Whatever it changes in captured paths goes back.
 func (x *acts) gate(ctx context.Context, a supervise.Action) (supervise.Event, error) {
+	if a.Task == "" {
+		return x.deliveryGate(ctx, a)
+	}
 	task := x.attempt.journal.State().Tasks[a.Task]
-	ran, err := x.prove(ctx, task, a.Gate)
+	ran, err := x.prove(ctx, task.Gating, task.Policy.Changes, a.Gate)
 	if err != nil {
 		return x.gateMissed(ctx, a, err)
 	}
@@ -65,8 +69,7 @@ func (x *acts) gateMissed(ctx context.Context, a supervise.Action, err error) (s
 }
 
 // prove runs a gate, again if it does not end in its time, and puts back what it changed.
-func (x *acts) prove(ctx context.Context, task journal.Task, g protocol.Gate) (ran journal.GateRan, err error) {
-	tree, changes := task.Gating, task.Policy.Changes
+func (x *acts) prove(ctx context.Context, tree string, changes policy.Changes, g protocol.Gate) (ran journal.GateRan, err error) {
 	_, found, err := x.services.checkpoint.PutBack(ctx, tree, changes, nil) // a crash may have left something of an earlier run
 	if err != nil {
 		return ran, err
@@ -79,7 +82,7 @@ func (x *acts) prove(ctx context.Context, task journal.Task, g protocol.Gate) (r
 			err = x.readReport(g, &ran.Result)
 		}
 		if err != nil {
-			return ran, errors.Join(err, x.callOff(ctx, tree, task, found))
+			return ran, errors.Join(err, x.callOff(ctx, tree, changes, found))
 		}
 		x.keep(ctx, exit, &ran.Result)
 		if ran.Result.State != gates.TimedOut {
@@ -243,7 +246,11 @@ func (x *acts) mend(ctx context.Context) error {
 		return nil
 	}
 	j := x.attempt.journal.State()
-	_, _, err := x.services.checkpoint.PutBack(ctx, j.Workspace.Tree, j.Orders.Policy.Changes, nil)
+	tree := j.Workspace.Tree
+	if j.Run == protocol.RunGate {
+		tree = j.Promoted.Tree
+	}
+	_, _, err := x.services.checkpoint.PutBack(ctx, tree, j.Orders.Policy.Changes, nil)
 	x.spoilt = x.spoilt && err != nil
 	return err
 }
@@ -256,13 +263,13 @@ func (x *acts) endGate(ctx context.Context, grace time.Duration) error {
 }
 
 // callOff ends a gate that is called off or cannot be waited for, and puts back what it changed, as far as that goes: the next run begins with the same.
-func (x *acts) callOff(ctx context.Context, tree string, task journal.Task, found checkpoint.Found) error {
+func (x *acts) callOff(ctx context.Context, tree string, changes policy.Changes, found checkpoint.Found) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGateWithin)
 	defer cancel()
 	if err := x.endGate(ctx, 0); err != nil {
 		return err
 	}
-	_, _, err := x.services.checkpoint.PutBack(ctx, tree, task.Policy.Changes, &found)
+	_, _, err := x.services.checkpoint.PutBack(ctx, tree, changes, &found)
 	x.spoilt = err != nil
 	return err
 }

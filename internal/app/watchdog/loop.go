@@ -87,7 +87,8 @@ func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loo
 		_, now, err := s.workspace.Engine().Trees()
 		return now, err
 	}, s.directives.Answered)
-	l.state = restored(a.journal.State(), agent == nil, a.options.Now())
+	l.state = restored(a.journal.State(), agent == nil || a.options.Gate != "", a.options.Now())
+	l.state.ForGate = a.options.Gate
 	l.acts.spoilt = gating(a.journal.State())
 	l.state.Sessions = sessions(a.options.Runtimes, latest.Agent.Runtime)
 	return l
@@ -240,9 +241,9 @@ func (l *loop) hear(ctx context.Context, _ struct{}) (supervise.Event, error) {
 	return l.ordered(l.latest), nil
 }
 
-// follow orders, with the tasks that a model has planned. The error ends the process.
+// follow orders. The error ends the process.
 func (l *loop) follow(ctx context.Context, o protocol.Orders) error {
-	o = l.attempt.planned(o)
+	o = l.attempt.complete(o)
 	if err := l.attempt.noteOrders(o); err != nil {
 		if steps.Fatal(err) {
 			return err

@@ -55,6 +55,8 @@ type Options struct {
 	Proxy  string
 	// Window is the context window of the agent's model in tokens; 0 if it is unknown.
 	Window int64
+	// Gate identifies the gate before the delivery that the pod is for (gates.Sum); empty for every other pod.
+	Gate string
 	// Paths of the pod.
 	Paths Paths
 	// Grace that an agent has between SIGTERM and SIGKILL.
@@ -147,6 +149,7 @@ func parse(name string, args []string, output io.Writer) (Options, error) {
 	flags.StringVar(&o.Gateway, "gateway", "", "URL of the gateway, https://ADDRESS:8444")
 	flags.StringVar(&o.GatewayName, "gateway-name", "", "name that the gateway's certificate has in addition to its address")
 	flags.Int64Var(&o.Window, "context-window", 0, "context window of the agent's model in tokens; 0 is unknown")
+	flags.StringVar(&o.Gate, "gate", "", "gate that the pod is for, as the SHA-256 of its definition (prove)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -156,6 +159,9 @@ func parse(name string, args []string, output io.Writer) (Options, error) {
 		if v := flags.Lookup(f).Value.String(); v == "" || v == "0" {
 			missing = append(missing, fmt.Errorf("--%s is missing", f))
 		}
+	}
+	if (o.Gate != "") != (name == "prove") {
+		missing = append(missing, errors.New("--gate belongs to prove, which needs it"))
 	}
 	if flags.NArg() > 0 {
 		missing = append(missing, fmt.Errorf("unexpected argument %q", flags.Arg(0)))

@@ -74,7 +74,7 @@ func (a *attempt) rest(ctx context.Context, d time.Duration) {
 
 // prepare does everything from the beginning; what is done already is left as it is.
 func (p *preparation) prepare(ctx context.Context, orders protocol.Orders) error {
-	for _, step := range []func(context.Context, protocol.Orders) error{
+	steps := []func(context.Context, protocol.Orders) error{
 		p.open,          // journal and repository
 		p.fetchBase,     // once for ever
 		p.complete,      // what a crash interrupted; journal and repository agree then
@@ -85,7 +85,11 @@ func (p *preparation) prepare(ctx context.Context, orders protocol.Orders) error
 		p.layOut,        // the promoted tree or what was rolled back to, and the agent's own repository
 		p.remember,      // the prepared files, for the watchdog
 		p.copyRunner,
-	} {
+	}
+	if orders.Run == protocol.RunGate {
+		steps = []func(context.Context, protocol.Orders) error{p.open, p.settled, p.complete, p.openWorkspace, p.checkOut, p.remember, p.copyRunner}
+	}
+	for _, step := range steps {
 		if err := step(ctx, orders); err != nil {
 			return err
 		}
@@ -177,8 +181,13 @@ func (p *preparation) makeRoom(ctx context.Context, _ protocol.Orders) error {
 }
 
 func (p *preparation) layOut(ctx context.Context, orders protocol.Orders) error {
+	return p.layOutTree(ctx, orders, p.attempt.journal.State().Start)
+}
+
+// layOutTree makes the workspace a tree, and gives it a repository for the agent or the gate.
+func (p *preparation) layOutTree(ctx context.Context, orders protocol.Orders, start string) error {
 	s, w := p.attempt.journal.State(), p.services.workspace
-	tree, err := objects.ParseID(s.Start)
+	tree, err := objects.ParseID(start)
 	if err != nil {
 		return err
 	}

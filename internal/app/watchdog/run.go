@@ -80,9 +80,11 @@ func resume(ctx context.Context, a *attempt) (_ *services, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.workspace.Engine().Watch(ctx); err != nil {
-		return nil, fmt.Errorf("watch workspace: %w", err)
+	if a.options.Gate == "" {
+		if err := s.workspace.Engine().Watch(ctx); err != nil {
+			return nil, fmt.Errorf("watch workspace: %w", err)
+		}
 	}
-	a.options.Log.InfoContext(ctx, "Watching the workspace", "knownFromPrepare", recalled)
+	a.options.Log.InfoContext(ctx, "Opened the workspace", "knownFromPrepare", recalled)
 	return s, nil
 }

@@ -47,7 +47,7 @@ func Seal(ctx context.Context, o Options) error {
 			return a.giveUp(ctx, orders)
 		}
 	}
-	return newLoop(s, nil, orders).run(ctx)
+	return newLoop(s, nil, *a.journal.State().Orders).run(ctx)
 }
 
 // openSealed reads what earlier attempts have left, and continues with the services that an earlier try has opened. If no attempt has made

@@ -307,15 +307,23 @@ func (w *world) begin(attempt int64, run string) {
 func (w *world) prepare(attempt int64) error {
 	w.t.Helper()
 	w.begin(attempt, "agent")
+	return w.prepared(attempt, w.paths)
+}
+
+func (w *world) prepared(attempt int64, paths watchdog.Paths) error {
+	o := w.options(attempt, nil)
+	o.Paths = paths
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
-	return watchdog.Prepare(ctx, w.options(attempt, nil))
+	return watchdog.Prepare(ctx, o)
 }
 
 // pod is a running attempt: the agent's container with the real runner, and the watchdog in this process.
 type pod struct {
 	w       *world
 	attempt int64
+	paths   watchdog.Paths
+	gate    string // that the pod is for
 	agent   *exec.Cmd
 	view    container.View
 	gone    chan struct{}
@@ -329,12 +337,20 @@ func (w *world) start(attempt int64, probe func(string) error) *pod {
 	if err := w.prepare(attempt); err != nil {
 		w.t.Fatalf("prepare: %v", err)
 	}
-	p := &pod{w: w, attempt: attempt, gone: make(chan struct{})}
+	p := &pod{w: w, attempt: attempt, paths: w.paths, gone: make(chan struct{})}
+	p.begin(probe)
+	return p
+}
+
+// begin both containers.
+func (p *pod) begin(probe func(string) error) {
+	w := p.w
+	w.t.Helper()
 	p.watch(probe)
 	p.agent = exec.Command(os.Args[0])
 	p.agent.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	p.agent.WaitDelay = 10 * time.Second // a process that holds the output open
-	p.agent.Env = append(os.Environ(), agentEnv+"="+w.paths.Run)
+	p.agent.Env = append(os.Environ(), agentEnv+"="+p.paths.Run)
 	p.agent.Stdout, p.agent.Stderr = testWriter{w.t}, testWriter{w.t}
 	if err := p.agent.Start(); err != nil {
 		w.t.Fatal(err)
@@ -345,15 +361,18 @@ func (w *world) start(attempt int64, probe func(string) error) *pod {
 		close(p.gone)
 	}()
 	w.t.Cleanup(p.kill)
-	return p
 }
 
 // watch starts the watchdog's container, for the first time or again.
 func (p *pod) watch(probe func(string) error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(p.w.t.Context()))
 	p.stop, p.ended = stop, make(chan error, 1)
-	ended := p.ended
-	go func() { ended <- watchdog.Run(ctx, p.w.options(p.attempt, probe)) }()
+	ended, o, run := p.ended, p.w.options(p.attempt, probe), watchdog.Run
+	o.Paths = p.paths
+	if o.Gate = p.gate; o.Gate != "" {
+		run = watchdog.Prove
+	}
+	go func() { ended <- run(ctx, o) }()
 }
 
 // resume with another watchdog, which may find nothing of what the last one remembered of the conversation.

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,6 +76,20 @@ func Sum(g protocol.Gate) string {
 		return ""
 	}
 	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// SumAll identifies gates with their definitions, in whatever sequence; empty for none.
+func SumAll(list []protocol.Gate) string {
+	if len(list) == 0 {
+		return ""
+	}
+	sums := make([]string, len(list))
+	for i, g := range list {
+		sums[i] = Sum(g)
+	}
+	slices.Sort(sums)
+	sum := sha256.Sum256([]byte(strings.Join(sums, "\n")))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -145,6 +160,28 @@ func Proved(all []protocol.Gate, results []Result, tree string) bool {
 	return true
 }
 
+// Next is the first gate without a result on the tree, and whether there is one.
+func Next(all []protocol.Gate, results []Result, tree string) (protocol.Gate, bool) {
+	for _, g := range all {
+		if Find(results, g, tree) == nil {
+			return g, true
+		}
+	}
+	return protocol.Gate{}, false
+}
+
+// Kept are the results with one more, without results on other trees and of gates that nobody requires any more. Required gates may have the
+// same name.
+func Kept(results []Result, r Result, required []protocol.Gate) []Result {
+	var all []Result
+	for _, g := range required {
+		if have := Find(results, g, r.Tree); have != nil && have.Definition != r.Definition {
+			all = append(all, *have)
+		}
+	}
+	return append(all, r)
+}
+
 // With is the results with one more, instead of results of the same gate and results on other trees.
 func With(results []Result, r Result) []Result {
 	var all []Result
@@ -194,18 +231,39 @@ func (r Result) Say() string {
 
 // Message says which gates have not passed, for people. Results are the results of the task's gates.
 func Message(task string, results []Result) string {
+	return fmt.Sprintf("task %q is not proved: %s", task, objections(results))
+}
+
+// DeliveryMessage says which gates before the delivery have not passed on a commit, for people.
+func DeliveryMessage(commit string, results []Result) string {
+	return fmt.Sprintf("commit %s is not delivered, because gates before the delivery have not passed: %s", commit, objections(results))
+}
+
+// objections are what came of the gates that have not passed.
+func objections(results []Result) string {
 	var said []string
 	for _, r := range results {
 		if r.State != Passed {
 			said = append(said, fmt.Sprintf("gate %q %s", r.Gate, r.Say()))
 		}
 	}
-	return fmt.Sprintf("task %q is not proved: %s", task, strings.Join(said, "; "))
+	return strings.Join(said, "; ")
 }
 
 // Correction tells the agent which gates failed, with their commands and the ends of their outputs. What a gate wrote is data: each line of it
 // has a mark before it.
 func Correction(all []protocol.Gate, results []Result) string {
+	return correction("Your task is not done yet: %d of %d gates failed. A gate is a command that must exit with code 0. The watchdog ran these in the workspace after you had ended.\n", all, results)
+}
+
+// DeliveryCorrection is the task of an agent that corrects what gates before the delivery have found, in the same form.
+func DeliveryCorrection(all []protocol.Gate, results []Result) string {
+	return correction("The work is not delivered yet: %d of %d gates before the delivery failed. A gate is a command that must exit with code 0. "+
+		"The watchdog ran each of them on a fresh checkout of the work, without files that Git ignores, such as installed dependencies and caches.\n", all, results)
+}
+
+// correction begins with a sentence about how many of how many gates failed.
+func correction(first string, all []protocol.Gate, results []Result) string {
 	var b strings.Builder
 	failed := 0
 	for _, r := range results {
@@ -213,7 +271,7 @@ func Correction(all []protocol.Gate, results []Result) string {
 			failed++
 		}
 	}
-	fmt.Fprintf(&b, "Your task is not done yet: %d of %d gates failed. A gate is a command that must exit with code 0. The watchdog ran these in the workspace after you had ended.\n", failed, len(results))
+	fmt.Fprintf(&b, first, failed, len(results))
 	for i, r := range results {
 		if r.State == Passed {
 			continue

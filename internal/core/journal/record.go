@@ -48,6 +48,10 @@ type Record struct {
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
 	// GateRan: a gate of a task has run.
 	GateRan *GateRan `json:"gateRan,omitempty"`
+	// DeliveryGateRan: a gate has run on the tree of the delivery head, in a pod where no agent has been.
+	DeliveryGateRan *gates.Result `json:"deliveryGateRan,omitempty"`
+	// TaskAdded: gates before the delivery have failed, and an agent gets another task.
+	TaskAdded *TaskAdded `json:"taskAdded,omitempty"`
 	// TaskDropped: the orders do not list the task any more, and its agent has ended.
 	TaskDropped *TaskDropped `json:"taskDropped,omitempty"`
 	// Calls: the agent's model calls have begun to fail, fail for another reason, or succeed again.
@@ -123,6 +127,13 @@ type GateRan struct {
 	// Start is the runner's last one of the gate, which distinguishes its exit from an agent's; 0 if the runner started nothing.
 	Start  int64        `json:"start,omitempty"`
 	Result gates.Result `json:"result"`
+}
+
+// TaskAdded is a task that follows those of the orders.
+type TaskAdded struct {
+	Name string `json:"name"`
+	// Text is its instructions: which gates failed.
+	Text string `json:"text"`
 }
 
 // TaskCorrected: the agent ended its task cleanly and its work was not valid, or it ended with a turn without tools. The watchdog starts it

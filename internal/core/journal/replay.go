@@ -46,6 +46,11 @@ type State struct {
 	Directives directives.Book `json:",omitempty"`
 	// Results of gates on the tree on which gates ran last.
 	Results []gates.Result `json:",omitempty"`
+	// Proofs are the newest results of gates before the delivery; each counts on its own tree only.
+	Proofs []gates.Result `json:",omitempty"`
+	// Added are the tasks that agents got because such gates had failed, and Spent is how many of them came since a user decided last.
+	Added []TaskAdded `json:",omitempty"`
+	Spent int         `json:",omitempty"`
 	// Requests that have a result, by id.
 	Requests map[string]protocol.RequestReport
 	// Breaker that is open.
@@ -191,6 +196,10 @@ func (s *State) apply(r Record) error {
 		})
 	case r.GateRan != nil:
 		return s.gated(*r.GateRan)
+	case r.DeliveryGateRan != nil:
+		return s.proof(*r.DeliveryGateRan)
+	case r.TaskAdded != nil:
+		return s.added(*r.TaskAdded)
 	case r.TaskDropped != nil:
 		s.Asked = nil
 		return s.task(r.TaskDropped.Name, func(t *Task) { *t = Task{Before: max(t.Before, t.Start)} })
@@ -257,6 +266,9 @@ func (s *State) attempt(a Attempt) error {
 	}
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
 	s.Results = gates.Lasting(s.Results)
+	if s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked { // a user has decided to go on
+		s.Proofs, s.Spent = gates.Lasting(s.Proofs), 0
+	}
 	for name, t := range s.Tasks {
 		if !t.Done {
 			s.Tasks[name] = t.next()

@@ -30,8 +30,8 @@ func (p *plan) advance(s situation) {
 	if next.unsure {
 		p.live(s)
 	}
-	exposed := next.run == RunAgent && s.o.Isolation.forbids()
-	errand := (next.run == "" || s.o.Spec.suspended() || exposed && s.m.Attempt > 0) && s.errandWaits()
+	exposed := next.run.untrusted() && s.o.Isolation.forbids()
+	errand := (next.run == "" || next.run == RunGate || s.o.Spec.suspended() || exposed && s.m.Attempt > 0) && s.errandWaits()
 	// A Feature that waits for a user stays ReadyToMerge under a policy that suspends it, and keeps its area and its locks; who is suspended by itself
 	// lets others pass.
 	waits := next.run == "" && next.at.phase == ReadyToMerge && !s.o.Spec.Suspend
@@ -122,6 +122,9 @@ func (p *plan) begin(s situation, next nextRun, run RunKind, errand bool) {
 		p.start = &Start{Attempt: s.m.Attempt + 1, Run: run}
 		if run == RunAgent {
 			p.start.Mode = s.o.Spec.Mode
+		}
+		if run == RunGate {
+			p.start.Gate = next.gate
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (p *plan) attend(s situation) {
 		p.live(s)
 	case lost:
 		p.stop(s, s.lockLostSummary())
-	case agent && s.o.Isolation.forbids():
+	case job.Run.untrusted() && s.o.Isolation.forbids():
 		// An agent whose network is open does not continue, whatever its orders are. Live facts come first, so that a cache that
 		// lags ends no agent's work.
 		if p.live(s) {

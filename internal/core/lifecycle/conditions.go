@@ -73,6 +73,9 @@ func accepted(o Observed) Condition {
 		reason = ReasonPolicyConflict
 		parts = append([]string{"Policies conflict: " + strings.Join(values, "; ") + "."}, parts...)
 	}
+	if notice := o.Spec.GateNotice; notice != "" {
+		parts = append(parts, notice)
+	}
 	if s := o.Spec; s.ApprovalBy != "" {
 		parts = append(parts, "An approver has to approve the delivery"+requiredBy(s)+".")
 	}
@@ -84,7 +87,7 @@ func accepted(o Observed) Condition {
 
 // workspaceReady keeps what the last attempt said: volumes outlive their pods.
 func (s situation) workspaceReady() Condition {
-	if !s.active() || s.m.Job.Run == RunSeal {
+	if !s.active() || s.m.Job.Run != RunAgent {
 		if was := s.o.Memory.Condition(ConditionWorkspaceReady); was.Status == True {
 			return was
 		}
@@ -108,7 +111,7 @@ func (s situation) agentRunning() Condition {
 		return Condition{ConditionAgentRunning, Unknown, ReasonPodStuckTerminating, stuckMessage(*stuck)}
 	case s.m.Attempt == 0:
 		return notYet(ConditionAgentRunning, "No attempt has started.")
-	case !s.active() || s.m.Job.Run == RunSeal:
+	case !s.active() || s.m.Job.Run != RunAgent:
 		return Condition{ConditionAgentRunning, False, ReasonNotRunning, "No agent is running."}
 	case r != nil && r.AgentRunning:
 		return Condition{ConditionAgentRunning, True, ReasonRunning, "The agent's process is running."}

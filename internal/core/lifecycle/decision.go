@@ -40,6 +40,8 @@ type Start struct {
 	Run     RunKind
 	// Mode of an agent run, in the policy's words: what its pod may write depends on it.
 	Mode string
+	// Gate of a gate run.
+	Gate Gate
 }
 
 // Object names an object by name and uid, so that a new one of the same name is not meant.

@@ -17,6 +17,8 @@ import (
 type nextRun struct {
 	// run is empty for none.
 	run RunKind
+	// gate of a gate run.
+	gate Gate
 	// at is where the Feature stands with it.
 	at summary
 	// granted says that it rests on requests to retry. refusal answers them otherwise; empty where they stay open.
@@ -53,6 +55,11 @@ func (s situation) wantedRun() nextRun {
 		return s.afterAgentFailed(f)
 	case protocol.OutcomeSwitched:
 		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(
+			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})
+	case protocol.OutcomeProving:
+		return s.afterProving(f)
+	case protocol.OutcomeUnfinished:
+		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: protocol.ReasonCorrecting, message: fmt.Sprintf(
 			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})
 	case protocol.OutcomeSuspended, protocol.OutcomeStopped:
 		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
@@ -132,6 +139,11 @@ func (s situation) afterLoss() nextRun {
 	if s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries {
 		return s.ifAsked(nextRun{run: RunAgent, at: s.podEndedSummary()})
 	}
+	if s.m.Job.Run == RunGate { // its agent is done: what is known of the gates says what follows
+		n.run, n.granted = RunSeal, len(s.openRetries()) > 0
+		n.at.message = fmt.Sprintf("Attempt %d ended without a final report, and ran a gate before the delivery; attempt %d follows%s", s.m.Attempt, s.m.Attempt+1, s.follows(n.granted))
+		return n
+	}
 	if s.o.Spec.AskRestart && !s.deadlineOver() && s.m.Job.StopRequestedAt.IsZero() { // nothing was lost if the agent had orders to end
 		return s.ifAsked(nextRun{run: RunAgent, at: s.restartSummary()})
 	}
@@ -181,7 +193,24 @@ func (s situation) afterBlocked(f *Final) nextRun {
 	return s.ifAsked(nextRun{run: run, at: s.blockedSummary(f)})
 }
 
-// afterReady delivers what is ready once it is approved.
+// afterProving runs the gate that is next before the delivery. If no gate is required any more, the delivery follows.
+func (s situation) afterProving(f *Final) nextRun {
+	n := nextRun{run: RunGate, granted: len(s.openRetries()) > 0}
+	n.at = summary{phase: Preparing, reason: protocol.ReasonProving, message: fmt.Sprintf("%s Attempt %d is about to start.", sentence(f.Message), s.m.Attempt+1)}
+	gate, is := s.o.Spec.gate(f.Gate)
+	switch {
+	case s.o.Spec.Ephemeral:
+		return nextRun{at: summary{phase: Blocked, reason: ReasonVolumesRequired, stalled: true, message: fmt.Sprintf(
+			"%s With spec.workspace.ephemeral the work went with its pod: create the Feature again without that field.", sentence(f.Message))}}
+	case !is:
+		n.run, n.at.phase = RunSeal, ReadyToMerge
+	default:
+		n.gate = gate
+	}
+	return n
+}
+
+// afterReady delivers what is ready once it is approved. Gates that are required since then must pass first.
 func (s situation) afterReady(f *Final) nextRun {
 	head := cmp.Or(f.Head, s.m.Head)
 	spec := s.o.Spec
@@ -189,6 +218,9 @@ func (s situation) afterReady(f *Final) nextRun {
 	case spec.Ephemeral:
 		return nextRun{at: summary{phase: Blocked, reason: ReasonVolumesRequired, stalled: true, message: fmt.Sprintf(
 			"Commit %s was ready and needed an approval%s. With spec.workspace.ephemeral it went with its pod: create the Feature again without that field.", head, requiredBy(spec))}}
+	case spec.ProvedBy != f.ProvedBy && spec.ProvedBy != "":
+		return nextRun{run: RunSeal, at: summary{phase: Preparing, reason: protocol.ReasonProving, message: fmt.Sprintf(
+			"The gates before the delivery have changed since commit %s was proved: the watchdog is about to look which of them must run.", head)}}
 	case !spec.RequireApproval || spec.ApprovedCommit == head && head != "":
 		return nextRun{run: RunSeal, at: summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf(
 			"Commit %s has its approval, and the watchdog will push it to branch %s.", head, spec.Branch)}}

@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
@@ -79,6 +80,11 @@ type Spec struct {
 	RequireApproval bool
 	// ApprovalBy is the policy that requires the approval; empty if only the Feature does.
 	ApprovalBy string
+	// Gates that must pass before the delivery, in the sequence in which they run; ProvedBy is what identifies all of them, and empty for none.
+	Gates    []Gate
+	ProvedBy string
+	// GateNotice says which gates of the Feature do not run because the policy has others of their names; empty for none.
+	GateNotice string
 	// ApprovedCommit is the commit that a user has approved for delivery.
 	ApprovedCommit string
 	// Ephemeral volumes live and die with the pod.
@@ -98,6 +104,20 @@ type Spec struct {
 	Requests []Request
 	// NotActedOn names the fields that an earlier version has stored and this version does not act on; sorted.
 	NotActedOn []string
+}
+
+// Gate before the delivery, by what identifies its definition (core/gates.Sum), with the image of its container.
+type Gate struct{ Sum, Image string }
+
+// gate is the gate that is identified by sum or, if it is not required any more, the first one; false if there is none.
+func (s Spec) gate(sum string) (Gate, bool) {
+	if len(s.Gates) == 0 {
+		return Gate{}, false
+	}
+	if i := slices.IndexFunc(s.Gates, func(g Gate) bool { return g.Sum == sum }); i >= 0 {
+		return s.Gates[i], true
+	}
+	return s.Gates[0], true
 }
 
 // suspended reports whether no agent may work.
@@ -230,7 +250,12 @@ const (
 	RunAgent RunKind = "agent"
 	// RunSeal delivers what is on the trusted volume, without an agent.
 	RunSeal RunKind = "seal"
+	// RunGate runs a gate before the delivery, in a pod where no agent has been.
+	RunGate RunKind = protocol.RunGate
 )
+
+// untrusted reports whether a pod of the run has a container that runs what an agent has written: its network must be closed.
+func (k RunKind) untrusted() bool { return k == RunAgent || k == RunGate }
 
 // StrayJob is the attempt of a Job with the Feature's label that does not belong to the Feature. Such a Job lost its owner, or belonged to
 // an earlier Feature of the same name.
@@ -367,6 +392,8 @@ type Final struct {
 	Reason  string
 	Message string
 	Head    string
+	// Gate identifies the gate that runs next, if the outcome is Proving. ProvedBy identifies the gates that have passed, if it is ReadyToMerge.
+	Gate, ProvedBy string
 	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.
 	Failure *protocol.Failure
 }

@@ -151,8 +151,8 @@ func (s situation) fold() situation {
 	if f == nil && p != nil {
 		s.fate = p.Fate
 	}
-	if f == nil && p != nil && p.ByItself && m.Job.Run == RunAgent && m.Job.StopRequestedAt.IsZero() {
-		// An agent can have its own pod end: by its memory, for example.
+	if f == nil && p != nil && p.ByItself && m.Job.Run.untrusted() && m.Job.StopRequestedAt.IsZero() {
+		// An agent, or what a gate runs, can have its own pod end: by its memory, for example.
 		if m.Unordered++; m.Unordered > freeEnds {
 			m.Failures++
 		}

@@ -32,6 +32,9 @@ func (s situation) runningSummary() summary {
 	if s.m.Job.Run == RunSeal {
 		return s.sealSummary()
 	}
+	if s.m.Job.Run == RunGate {
+		return s.gateSummary()
+	}
 	at := summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d: Tidewaiter is creating the volumes, the pod and the workspace.", s.m.Attempt)}
 	r := s.report()
 	if r != nil && r.WorkspaceReady {
@@ -68,6 +71,14 @@ func (s situation) runningMessage(r *Run) string {
 
 func (s situation) sealSummary() summary {
 	at := summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("The watchdog is pushing branch %s.", s.m.Branch)}
+	if p := s.problem(); p != nil {
+		at.reason, at.message = p.Reason, p.Message
+	}
+	return at
+}
+
+func (s situation) gateSummary() summary {
+	at := summary{phase: Running, reason: protocol.ReasonProving, message: fmt.Sprintf("Attempt %d: a gate runs before the delivery, on a fresh checkout of the work.", s.m.Attempt)}
 	if p := s.problem(); p != nil {
 		at.reason, at.message = p.Reason, p.Message
 	}

@@ -22,7 +22,7 @@ const (
 	Start Kind = "start"
 	// Checkpoint takes one, with Action.Trigger.
 	Checkpoint Kind = "checkpoint"
-	// Gate runs Action.Gate on the tree of the closing checkpoint of Action.Task.
+	// Gate runs Action.Gate on the tree of the closing checkpoint of Action.Task or, without a task, on that of the delivery head.
 	Gate Kind = "gate"
 	// Patch checks the patch that has waited longest, and applies it to the workspace if it is valid.
 	Patch Kind = "patch"
@@ -36,6 +36,8 @@ const (
 	Release Kind = "release"
 	// Answer a request that needs no other act: Action.Answer.
 	Answer Kind = "answer"
+	// AddTask gives an agent another task, because gates before the delivery have failed.
+	AddTask Kind = "addTask"
 	// Drop Action.Task, which the orders do not list any more and whose agent has ended.
 	Drop Kind = "drop"
 	// Rollback restores the workspace as Action.Request says.

@@ -19,11 +19,11 @@ const (
 )
 
 // move takes a new head: what was said of the one before does not hold for it.
-func (d *Delivery) move(head string, changed bool) {
+func (d *Delivery) move(head, tree string, changed bool) {
 	if d.Head != head {
 		d.Reviewed, d.Objection, d.ObjectionReason, d.Squashed, d.Refusal = false, "", "", "", nil
 	}
-	d.Head, d.Changed = head, changed
+	d.Head, d.Tree, d.Changed = head, tree, changed
 }
 
 // Reviewed: the review checked base…head under the policy with the hash.
@@ -39,7 +39,7 @@ func (e Reviewed) apply(s *State, _ time.Time) {
 	s.idle()
 	d := &s.Delivery
 	if e.Head != "" {
-		d.move(e.Head, d.Changed)
+		d.move(e.Head, d.Tree, d.Changed) // one commit with the same tree
 		d.Squashed = e.Squashed
 	}
 	d.Reviewed, d.Objection, d.ObjectionReason = e.PolicyHash == s.PolicyHash, e.Objection, e.Reason

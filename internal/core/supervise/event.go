@@ -63,14 +63,14 @@ func (e Ordered) apply(s *State, _ time.Time) {
 			s.Requests = append(s.Requests, r)
 		}
 	}
-	s.Errand = s.Errand || s.Seal && len(s.Requests) > 0
+	s.Errand = s.Errand || s.Seal && s.ForGate == "" && len(s.Requests) > 0
 	if s.PolicyHash != o.Policy.Hash {
 		s.PolicyHash, s.Delivery.Reviewed = o.Policy.Hash, false
 	}
 	s.Mode, s.NextMode = o.Mode, o.NextMode
 	d := &s.Delivery
-	d.Push, d.RequireApproval, d.ApprovedCommit, d.Branch =
-		o.Delivery.Push, o.Delivery.RequireApproval, o.Delivery.ApprovedCommit, o.Delivery.Branch
+	d.Push, d.RequireApproval, d.ApprovedCommit, d.Branch, d.Gates =
+		o.Delivery.Push, o.Delivery.RequireApproval, o.Delivery.ApprovedCommit, o.Delivery.Branch, o.Delivery.Gates
 	switch {
 	case o.Stop:
 		s.end(Stop)
@@ -256,9 +256,9 @@ type Taken struct {
 	Gates     []protocol.Gate
 	Tree      string
 	Results   []gates.Result
-	// Head is the last promoted commit, Changed whether its tree differs from the base's.
-	Head    string
-	Changed bool
+	// Head is the last promoted commit, HeadTree its tree, and Changed whether that differs from the base's.
+	Head, HeadTree string
+	Changed        bool
 	// Objection names the worst violation and what to do about it, and Told is the text for the agent about all of them. Both are empty if the
 	// checkpoint checked nothing new.
 	Objection, Told string
@@ -274,7 +274,7 @@ type Place struct {
 
 func (e Taken) apply(s *State, now time.Time) {
 	s.idle()
-	s.Delivery.move(e.Head, e.Changed)
+	s.Delivery.move(e.Head, e.HeadTree, e.Changed)
 	s.Place = e.Place
 	s.answered(e.Action.Requests)
 	if !e.Settled {
@@ -387,9 +387,9 @@ type RolledBack struct {
 	ID string
 	// Went back; otherwise nothing was touched.
 	Went bool
-	// Head and Changed as in Taken.
-	Head    string
-	Changed bool
+	// Head, HeadTree and Changed as in Taken.
+	Head, HeadTree string
+	Changed        bool
 }
 
 func (e RolledBack) apply(s *State, now time.Time) {
@@ -401,7 +401,7 @@ func (e RolledBack) apply(s *State, now time.Time) {
 	}
 	s.ungate()
 	s.Checkpoints = Checkpoints{Last: now, Breaker: s.Checkpoints.Breaker}
-	s.Delivery.move(e.Head, e.Changed)
+	s.Delivery.move(e.Head, e.HeadTree, e.Changed)
 }
 
 // Finished: the attempt ended with this report; nil when it left without one.

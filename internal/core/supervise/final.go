@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -17,7 +18,11 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 		if d.Squashed != "" && outcome != protocol.OutcomeBlocked {
 			message += "; " + protocol.HistorySquashed + d.Squashed
 		}
-		return protocol.FinalReport{Outcome: outcome, Reason: reason, Message: message, Head: d.Head}, true
+		f := protocol.FinalReport{Outcome: outcome, Reason: reason, Message: message, Head: d.Head}
+		if outcome == protocol.OutcomeReadyToMerge {
+			f.ProvedBy = gates.SumAll(d.Gates)
+		}
+		return f, true
 	}
 	switch {
 	case !d.Changed:
@@ -36,6 +41,8 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 	case d.Objection != "":
 		return report(protocol.OutcomeBlocked, cmp.Or(d.ObjectionReason, protocol.ReasonCheckpointInvalid),
 			"the policy in effect now refuses the work: "+d.Objection)
+	case !d.proved():
+		return s.unproved()
 	case d.RequireApproval && d.ApprovedCommit == "":
 		return report(protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired,
 			"the work is done and valid; approve it by setting spec.delivery.approvedCommit to "+d.Head)

@@ -21,8 +21,11 @@ func (t Task) gate() Action {
 	return Action{}
 }
 
-// wanted says whether a gate is still one that the task at hand has to pass.
+// wanted says whether a gate is still one that the task at hand, or the delivery, has to pass.
 func (s State) wanted(g protocol.Gate) bool {
+	if s.ForGate != "" {
+		return slices.ContainsFunc(s.Delivery.Gates, func(have protocol.Gate) bool { return gates.Sum(have) == gates.Sum(g) })
+	}
 	i := s.Current()
 	return i >= 0 && s.Tasks[i].Phase == Gating && slices.ContainsFunc(s.Tasks[i].Gates, func(have protocol.Gate) bool { return gates.Sum(have) == gates.Sum(g) })
 }

@@ -23,6 +23,7 @@ func Next(s State, now time.Time) Action {
 		held,      // an open breaker, a budget that is used up, or a user who must look, holds everything else
 		dropping,  // a task that the orders do not list any more
 		measured,  // what steering wants
+		proving,   // a pod for one gate
 		sealing,   // no agent: only deliver
 		switching, // the next task wants another pod
 		tasks,     // one after the other
@@ -81,6 +82,7 @@ func ending(s State, now time.Time) (Action, bool) {
 func answers(s State, _ time.Time) (Action, bool) {
 	for _, r := range s.Requests {
 		switch {
+		case s.ForGate != "" && (r.Kind == protocol.RequestRollback || r.Kind == protocol.RequestCheckpoint): // they wait for the workspace
 		case r.Kind == protocol.RequestResetBreaker:
 			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
 		case r.Kind == protocol.RequestRelease:
@@ -140,6 +142,8 @@ func sealing(s State, _ time.Time) (Action, bool) {
 	switch {
 	case !s.Seal:
 		return Action{}, false
+	case i >= 0 && !s.Errand && s.Earlier != nil && s.Earlier.Outcome == protocol.OutcomeProving:
+		return Action{Kind: Finish, Final: s.more(i)}, true
 	case s.Earlier != nil && (i >= 0 || s.Errand && !ready):
 		return Action{Kind: Finish, Final: s.repeated()}, true
 	case i >= 0:
@@ -261,6 +265,8 @@ func delivery(s State, now time.Time) (Action, bool) {
 		return Action{Until: s.Delivery.RetryAt}, true
 	case !s.Delivery.Reviewed:
 		return Action{Kind: Review}, true
+	case !s.Delivery.proved():
+		return Action{Kind: AddTask}, true
 	}
 	return Action{Kind: Push}, true
 }

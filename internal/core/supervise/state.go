@@ -148,8 +148,13 @@ type Delivery struct {
 	RequireApproval bool
 	ApprovedCommit  string
 	Branch          string
-	// Head is the last promoted commit, or the base.
-	Head string
+	// Head is the last promoted commit, or the base, and Tree its tree.
+	Head, Tree string
+	// Gates that must pass on Tree before anything is delivered, and the Results of gates so far.
+	Gates   []protocol.Gate
+	Results []gates.Result
+	// Corrections is how often an agent got a task to correct what these gates have found.
+	Corrections int
 	// Changed is false when the head's tree is the base's.
 	Changed bool
 	// Reviewed: the review has checked the head under the policy with the hash PolicyHash.
@@ -172,6 +177,9 @@ type Delivery struct {
 type State struct {
 	// Seal: there is no agent; the attempt only delivers, or does an errand.
 	Seal bool
+	// ForGate identifies the gate before the delivery that the sealed attempt's pod is for (gates.Sum); empty for other attempts. The workspace
+	// of the Feature is not in this pod.
+	ForGate string
 	// Sessions: the agent can start again in its session, with a message.
 	Sessions bool
 	// Errand: the sealed attempt has orders for something other than a delivery.
@@ -263,7 +271,7 @@ func (s State) index(name string) int {
 // errands says that requests wait for a sealed attempt. One that is to be deleted is not kept for them.
 func (s State) errands() bool {
 	deleted := s.End == Stop && s.StopReason == protocol.ReasonDeleted
-	return s.Seal && s.End != Terminate && !deleted && len(s.Requests) > 0
+	return s.Seal && s.ForGate == "" && s.End != Terminate && !deleted && len(s.Requests) > 0
 }
 
 // untouched says that no process of the agent has run in this attempt, so that there is nothing to capture.

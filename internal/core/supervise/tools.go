@@ -33,14 +33,14 @@ func (e Tools) apply(s *State, _ time.Time) {
 
 // Laid: the watchdog has checked a patch, and applied it to the workspace or refused it.
 type Laid struct {
-	// Head and Changed as in Taken.
-	Head    string
-	Changed bool
+	// Head, HeadTree and Changed as in Taken.
+	Head, HeadTree string
+	Changed        bool
 }
 
 func (e Laid) apply(s *State, _ time.Time) {
 	s.idle()
-	s.Delivery.move(e.Head, e.Changed)
+	s.Delivery.move(e.Head, e.HeadTree, e.Changed)
 }
 
 // AtWork is the name of the task whose agent runs or is being started; empty for none, and for an agent that is to be ended because its task

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -52,6 +54,14 @@ func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev
 		WithSecurityContext(locked())
 }
 
+// prover is the watchdog beside a gate before the delivery.
+func prover(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.ContainerApplyConfiguration {
+	c := watchdog("watchdog", f, start.Attempt, o).WithArgs("--gate="+start.Gate.Sum).WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
+		WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(checkoutMount(), runMount(false))
+	c.Command = []string{watchdogProgram, "prove"}
+	return c
+}
+
 // agent is the untrusted container: the workspace, its HOME, and a runner that it cannot change. Its command and
 // environment come to the runner from the watchdog.
 func agent(f *v1alpha1.Feature, mode string, o Options) *corev1ac.ContainerApplyConfiguration {
@@ -68,6 +78,22 @@ func agent(f *v1alpha1.Feature, mode string, o Options) *corev1ac.ContainerApply
 		WithEnv(trustWorkspace()...).
 		WithEnv(speech(o)...).
 		WithVolumeMounts(workspaceMount(mode == policy.ModeDeterministic), homeMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
+		WithSecurityContext(locked())
+	if r := resources(o.Pod); r != nil {
+		c = c.WithResources(r)
+	}
+	return c
+}
+
+// gate is the container of a gate before the delivery: a fresh checkout, a runner that it cannot change, and nothing that an agent has
+// written outside of the checkout. Its command comes to the runner from the watchdog.
+func gate(g lifecycle.Gate, o Options) *corev1ac.ContainerApplyConfiguration {
+	c := corev1ac.Container().
+		WithName("gate").
+		WithImage(cmp.Or(g.Image, o.Image)).
+		WithCommand(protocol.RunnerPath).
+		WithWorkingDir(protocol.WorkspaceDir).
+		WithVolumeMounts(checkoutMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
 		WithSecurityContext(locked())
 	if r := resources(o.Pod); r != nil {
 		c = c.WithResources(r)

@@ -109,6 +109,8 @@ func TestGolden(t *testing.T) {
 	speaking.Dialect, speaking.ContextWindow = "openai-chat", 64_000
 	tests := map[string][]any{
 		"job-agent-everything":    {Job(everything(), lifecycle.Start{Attempt: 3, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, placed)},
+		"job-gate-everything":     {Job(everything(), lifecycle.Start{Attempt: 5, Run: lifecycle.RunGate, Gate: lifecycle.Gate{Sum: "5c0ffee", Image: "registry.example.com/license-check:3"}}, placed)},
+		"job-gate-least":          {Job(least(), lifecycle.Start{Attempt: 2, Run: lifecycle.RunGate, Gate: lifecycle.Gate{Sum: "5c0ffee"}}, options)},
 		"job-seal-everything":     {Job(everything(), lifecycle.Start{Attempt: 4, Run: lifecycle.RunSeal}, placed)},
 		"job-agent-least":         {Job(least(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, plain)},
 		"job-agent-deterministic": {Job(least(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeDeterministic}, options)},
@@ -183,7 +185,7 @@ func TestPodPassesRestricted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]*v1alpha1.Feature{"everything": everything(), "least": least(), "ephemeral": ephemeral()} {
-		for _, run := range []lifecycle.RunKind{lifecycle.RunAgent, lifecycle.RunSeal} {
+		for _, run := range []lifecycle.RunKind{lifecycle.RunAgent, lifecycle.RunSeal, lifecycle.RunGate} {
 			for _, userNamespaces := range []bool{true, false} {
 				o := options
 				o.UserNamespaces = userNamespaces
@@ -226,6 +228,27 @@ func TestAgentSeesNothingItShouldNot(t *testing.T) {
 	}
 	if pod.DNSPolicy != corev1.DNSNone {
 		t.Errorf("the pod has DNS: %s", pod.DNSPolicy)
+	}
+}
+
+// TestGateSeesNothingOfAnAgent: the container of a gate before the delivery has no volume that an agent has written to, and its pod has no claim of
+// the Feature but the trusted one.
+func TestGateSeesNothingOfAnAgent(t *testing.T) {
+	pod := job(t, everything(), lifecycle.RunGate, options).Spec.Template.Spec
+	empty := map[string]bool{}
+	for _, v := range pod.Volumes {
+		empty[v.Name] = v.EmptyDir != nil
+		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName != TrustedClaim("login") {
+			t.Errorf("the pod has the claim %s", v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	if len(pod.Containers) != 1 || pod.Containers[0].Name != "gate" || len(pod.Containers[0].Env) != 0 {
+		t.Fatalf("containers: %+v", pod.Containers)
+	}
+	for _, m := range pod.Containers[0].VolumeMounts {
+		if !empty[m.Name] || m.MountPath == protocol.HomeDir || m.MountPath == protocol.RunDir && !m.ReadOnly {
+			t.Errorf("the gate has %s of volume %s", m.MountPath, m.Name)
+		}
 	}
 }
 

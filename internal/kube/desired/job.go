@@ -95,6 +95,15 @@ func pod(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.PodSpe
 	if name := f.Spec.Agent.RuntimeClassName; name != "" {
 		spec = spec.WithRuntimeClassName(name)
 	}
+	if start.Run == lifecycle.RunGate {
+		return spec.
+			WithInitContainers(
+				watchdog("prepare", f, start.Attempt, o).WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(checkoutMount(), runMount(false)),
+				prover(f, start, o),
+			).
+			WithContainers(gate(start.Gate, o)).
+			WithVolumes(volumes(f, gateVolumes)...)
+	}
 	return spread(spec, o.Pod.Spread).
 		WithInitContainers(
 			watchdog("prepare", f, start.Attempt, o).WithVolumeMounts(trustedSide(f)...).

@@ -19,6 +19,7 @@ import (
 // Volumes that live and die with the pod, or come from the API server.
 const (
 	volumeRun         = "run"
+	volumeCheckout    = "checkout"
 	volumeAgentTmp    = "agent-tmp"
 	volumeWatchdogTmp = "watchdog-tmp"
 	volumeToken       = "token"
@@ -30,7 +31,9 @@ var (
 	// agentVolumes are those of a pod with an agent, sealVolumes those of a pod without; volumeGit is added where the
 	// Feature names a Secret.
 	agentVolumes = []string{volumeTrusted, volumeWorkspace, volumeHome, volumeRun, volumeAgentTmp, volumeWatchdogTmp, volumeToken, volumeCA}
-	sealVolumes  = []string{volumeTrusted, volumeWorkspace, volumeWatchdogTmp, volumeToken, volumeCA}
+	// gateVolumes have no claim of the Feature but the trusted one, which the gate's container does not mount.
+	gateVolumes = []string{volumeTrusted, volumeCheckout, volumeRun, volumeAgentTmp, volumeWatchdogTmp, volumeToken, volumeCA}
+	sealVolumes = []string{volumeTrusted, volumeWorkspace, volumeWatchdogTmp, volumeToken, volumeCA}
 
 	// runSize holds the runner and a socket.
 	runSize = resource.MustParse("32Mi")
@@ -93,6 +96,11 @@ func workspaceMount(readOnly bool) *corev1ac.VolumeMountApplyConfiguration {
 		return m.WithReadOnly(true)
 	}
 	return m
+}
+
+// checkoutMount is what a gate before the delivery has in place of the workspace.
+func checkoutMount() *corev1ac.VolumeMountApplyConfiguration {
+	return mount(volumeCheckout, protocol.WorkspaceDir)
 }
 
 func homeMount() *corev1ac.VolumeMountApplyConfiguration { return mount(volumeHome, protocol.HomeDir) }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	coregates "github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
@@ -55,6 +56,11 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	if effective.Approval == policy.ApprovalRequired {
 		s.ApprovalBy = effective.Origins["delivery.approval"]
 	}
+	required := DeliveryGates(f, effective)
+	for _, g := range required {
+		s.Gates = append(s.Gates, lifecycle.Gate{Sum: coregates.Sum(g), Image: g.Image})
+	}
+	s.ProvedBy, s.GateNotice = coregates.SumAll(required), ReplacedGates(f, effective)
 	if d := f.Spec.Delivery; d != nil {
 		s.ApprovedCommit = d.ApprovedCommit
 	}
@@ -169,7 +175,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		run.Checkpoint = &lifecycle.Checkpoint{Name: k.Name, Verdict: string(k.Verdict), Reason: k.Reason, Message: k.Message}
 	}
 	if n := r.Final; n != nil {
-		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head}
+		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head, Gate: n.Gate, ProvedBy: n.ProvedBy}
 		if n.Failure != nil {
 			run.Final.Failure = &protocol.Failure{Class: n.Failure.Class, Cause: n.Failure.Cause, Calls: int(n.Failure.Calls)}
 		}

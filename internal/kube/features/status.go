@@ -186,15 +186,23 @@ func StatusConfig(s v1alpha1.FeatureStatus) (*applyv1alpha1.FeatureStatusApplyCo
 
 // apiRun and coreRun are the kind of a run in the API's words and in the core's, which are those of the labels of Jobs.
 func apiRun(run lifecycle.RunKind) v1alpha1.RunKind {
-	if run == lifecycle.RunSeal {
+	switch run {
+	case lifecycle.RunSeal:
 		return v1alpha1.RunKindSeal
+	case lifecycle.RunGate:
+		return v1alpha1.RunKindGate
+	case lifecycle.RunAgent:
 	}
 	return v1alpha1.RunKindAgent
 }
 
 func coreRun(run v1alpha1.RunKind) lifecycle.RunKind {
-	if run == v1alpha1.RunKindSeal {
+	switch run {
+	case v1alpha1.RunKindSeal:
 		return lifecycle.RunSeal
+	case v1alpha1.RunKindGate:
+		return lifecycle.RunGate
+	case v1alpha1.RunKindAgent:
 	}
 	return lifecycle.RunAgent
 }

@@ -272,10 +272,11 @@ func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 	return sorted
 }
 
-// AgentWorks reports whether the status of a Feature shows an agent that has not ended.
+// AgentWorks reports whether the status of a Feature shows an agent that has not ended, or a gate before the delivery, which takes the same
+// room.
 func AgentWorks(f *v1alpha1.Feature) bool {
 	j := f.Status.Job
-	return j != nil && j.EndTime == nil && j.Run == v1alpha1.RunKindAgent
+	return j != nil && j.EndTime == nil && (j.Run == v1alpha1.RunKindAgent || j.Run == v1alpha1.RunKindGate)
 }
 
 // WaitsForRoom reports whether a Feature waits for an agent of its project to end.

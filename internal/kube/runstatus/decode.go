@@ -125,8 +125,8 @@ func validate(r, before protocol.Report) error {
 	case r.Final != nil:
 		return errors.Join(
 			oneOf("final.outcome", r.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked,
-				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched),
-			hash("final.head", r.Final.Head), validatePaths(*r.Final), validateFailure(r.Final.Failure))
+				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished),
+			hash("final.head", r.Final.Head), digest("final.gate", r.Final.Gate), digest("final.provedBy", r.Final.ProvedBy), validatePaths(*r.Final), validateFailure(r.Final.Failure))
 	}
 	return nil
 }
@@ -206,6 +206,14 @@ func oneOf[S ~string](field string, value S, allowed ...S) error {
 }
 
 var objectID = regexp.MustCompile(`^([0-9a-f]{40})?$`)
+
+// digest is a SHA-256 in hexadecimal, or empty.
+func digest(field, value string) error {
+	if len(value) == 0 || len(value) == 64 && strings.Trim(value, "0123456789abcdef") == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is not 64 hexadecimal digits", field)
+}
 
 func hash(field, value string) error {
 	if objectID.MatchString(value) {

@@ -7,6 +7,8 @@ package deliver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
@@ -15,6 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
@@ -103,7 +106,10 @@ type NotAllowedError struct{ Fault protocol.Fault }
 
 func (e *NotAllowedError) Error() string { return e.Fault.Message }
 
-// Push delivers the head and returns its commit; never by force, and only to where the policy in effect now allows. It may repeat an earlier push.
+// ErrUnproved: a gate that is required before the delivery has not passed on the tree of the head.
+var ErrUnproved = errors.New("a gate before the delivery has not passed")
+
+// Push delivers the head and returns its commit; never by force, only to where the policy in effect now allows, and only if each required gate has passed on its tree. It may repeat an earlier push.
 func (s *Service) Push(ctx context.Context, o protocol.Orders) (string, error) {
 	head := s.Journal.State().Promoted.Commit
 	if err := s.Guard(); err != nil {
@@ -111,6 +117,9 @@ func (s *Service) Push(ctx context.Context, o protocol.Orders) (string, error) {
 	}
 	if fault := bounds.Check(used(o), o.Policy); fault != nil {
 		return head, &NotAllowedError{Fault: *fault}
+	}
+	if j := s.Journal.State(); !gates.Proved(o.Delivery.Gates, j.Proofs, j.Promoted.Tree) {
+		return head, fmt.Errorf("%w: commit %s", ErrUnproved, head)
 	}
 	commit, err := objects.ParseID(head)
 	if err != nil {

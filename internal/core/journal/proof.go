@@ -1,0 +1,54 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// proof takes the result of a gate before the delivery.
+func (s *State) proof(r gates.Result) error {
+	switch {
+	case s.Orders == nil || s.Base == nil:
+		return fmt.Errorf("gate %q before there are orders and a base", r.Gate)
+	case r.Tree != s.Promoted.Tree:
+		return fmt.Errorf("gate %q ran on tree %q, and the delivery head has tree %q", r.Gate, r.Tree, s.Promoted.Tree)
+	}
+	s.Proofs = gates.Kept(s.Proofs, r, s.Orders.Delivery.Gates)
+	return nil
+}
+
+// added takes a task that follows those of the orders. The gates run again on what its agent makes of the work. The texts of earlier ones are
+// not needed any more, because they are done.
+func (s *State) added(t TaskAdded) error {
+	if t.Name == "" || slices.ContainsFunc(s.Added, func(have TaskAdded) bool { return have.Name == t.Name }) {
+		return fmt.Errorf("task %q added twice, or without a name", t.Name)
+	}
+	var all []TaskAdded
+	for _, have := range s.Added {
+		all = append(all, TaskAdded{Name: have.Name})
+	}
+	s.Added, s.Spent, s.Proofs = append(all, t), s.Spent+1, gates.Lasting(s.Proofs)
+	return nil
+}
+
+// NextAdded is the name of the next task that is added. Tasks of users have one slash at most in their names.
+func (s State) NextAdded() string { return fmt.Sprintf("delivery/gates/%d", len(s.Added)+1) }
+
+// Complete are orders with the tasks that were added. The gates of the last task of the orders prove the corrected work too.
+func (s State) Complete(o protocol.Orders) protocol.Orders {
+	if len(s.Added) == 0 || len(o.Tasks) == 0 {
+		return o
+	}
+	last := o.Tasks[len(o.Tasks)-1]
+	o.Tasks = slices.Clone(o.Tasks)
+	for _, t := range s.Added {
+		o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Instructions: t.Text, Gates: last.Gates})
+	}
+	return o
+}
