@@ -90,7 +90,7 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 		},
 		"a final report": func(t *rapid.T) {
 			outcome := rapid.SampledFrom([]string{
-				protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, "Unheard",
+				protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished, "Unheard",
 			}).Draw(t, "outcome")
 			reason := rapid.SampledFrom([]string{protocol.ReasonCheckpointInvalid, protocol.ReasonPushConflict, protocol.ReasonBreakerOpen}).Draw(t, "reason")
 			s.final(outcome, reason, "Something was found.")
@@ -106,6 +106,10 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 		},
 		"spec.suspend changes": func(*rapid.T) {
 			s.spec.Suspend = !s.spec.Suspend
+			s.spec.Generation++
+		},
+		"other gates are required": func(t *rapid.T) {
+			s.require(rapid.SampledFrom([][]string{nil, {"unit"}, {"unit", "lint"}, {"lint"}}).Draw(t, "gates")...)
 			s.spec.Generation++
 		},
 		"a policy suspends":    func(*rapid.T) { s.spec.SuspendedBy = stopped[len(s.spec.SuspendedBy) == 0] },

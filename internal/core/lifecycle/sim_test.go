@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,9 @@ type sim struct {
 	told []Event
 	// moves are the transitions that happened; nil where nobody asks.
 	moves map[transition]bool
+	// gate that the newest Job is for, and proved are the gates that have passed on the head.
+	gate   Gate
+	proved map[string]bool
 	// broken is the first invariant that did not hold.
 	broken string
 }
@@ -58,7 +62,7 @@ func newSim() *sim {
 	return &sim{
 		now:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		spec: Spec{Name: "login", Generation: 1, Retries: 1, Branch: "tidewaiter/login"},
-		made: map[string]bool{}, leases: newLeases(), uid: "login",
+		made: map[string]bool{}, proved: map[string]bool{}, leases: newLeases(), uid: "login",
 	}
 }
 
@@ -137,6 +141,8 @@ func (s *sim) checkMemory(m Memory) {
 		s.fail("running time went from %d to %d", s.memory.ActiveSeconds, m.ActiveSeconds)
 	case m.ObservedGeneration != s.spec.Generation:
 		s.fail("generation %d is observed of %d", m.ObservedGeneration, s.spec.Generation)
+	case m.Phase == ReadyToMerge && m.Condition(ConditionSucceeded).Reason == protocol.ReasonApprovalRequired && !m.Job.Errand && s.missingGate() != "":
+		s.fail("an approval is asked for, and gate %s has not passed", s.missingGate())
 	case len(m.Conditions) != 19:
 		s.fail("%d conditions", len(m.Conditions))
 	}
@@ -187,12 +193,16 @@ func (s *sim) makeJob(start Start) Job {
 	if missing := s.missing(); len(missing) > 0 {
 		s.fail("attempt %d starts without the locks %v", start.Attempt, missing)
 	}
-	if s.isolation.Enforce && s.isolation.open() && start.Run == RunAgent {
+	if s.isolation.Enforce && s.isolation.open() && start.Run != RunSeal {
 		s.fail("attempt %d starts with an open network", start.Attempt)
 	}
 	if len(s.jobs) > 0 || s.working() > 0 {
 		s.fail("attempt %d starts beside Jobs %v and pods %v", start.Attempt, s.jobs, s.pods)
 	}
+	if (start.Run == RunGate) != (start.Gate.Sum != "") {
+		s.fail("attempt %d is a run %s for gate %q", start.Attempt, start.Run, start.Gate.Sum)
+	}
+	s.gate = start.Gate
 	s.serial++
 	job := Job{
 		Name: fmt.Sprintf("login-%d", start.Attempt), UID: fmt.Sprintf("job-%d", s.serial), Attempt: start.Attempt, Run: start.Run, Mode: start.Mode, Created: s.now,
@@ -315,15 +325,65 @@ func (s *sim) work() {
 	s.report(func(r *Run) {
 		r.WorkspaceReady, r.AgentRunning, r.Connected, r.ConnectionChangedAt, r.Task = true, true, true, s.now, "login"
 	})
+	if s.memory.Job != nil && s.memory.Job.Run == RunSeal {
+		s.answerErrands()
+	}
 	switch {
 	case s.spec.suspended():
 		s.final(protocol.OutcomeSuspended, protocol.ReasonSuspended, "")
+	case s.prove():
+		if s.final(protocol.OutcomeProving, protocol.ReasonProving, "Gates must pass.") {
+			s.run.Final.Gate = s.missingGate()
+		}
 	case s.spec.RequireApproval && s.spec.ApprovedCommit != head:
-		s.final(protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired, "")
+		if s.final(protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired, "") {
+			s.run.Final.ProvedBy = s.spec.ProvedBy
+		}
 	default:
 		s.final(protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	}
 	s.endPods()
+}
+
+// answerErrands gives every request its result that a seal run takes.
+func (s *sim) answerErrands() {
+	s.report(func(r *Run) {
+		for _, q := range s.spec.Requests {
+			if isErrand(q.Kind) && q.Refusal == "" && !hasResult(r.Requests, q.ID) && !hasResult(s.memory.Requests, q.ID) {
+				r.Requests = append(slices.Clone(r.Requests), RequestResult{ID: q.ID, State: RequestDone, Message: "It is so.", At: s.now})
+			}
+		}
+	})
+}
+
+// prove has the gate pass that the attempt is for, and reports whether another one is missing. No pod may report where there is none.
+func (s *sim) prove() bool {
+	if s.run == nil || s.run.Epoch != s.memory.Attempt || s.memory.Job == nil {
+		return false
+	}
+	if s.memory.Job.Run == RunGate {
+		s.proved = maps.Clone(s.proved)
+		s.proved[s.gate.Sum] = true
+	}
+	return s.missingGate() != ""
+}
+
+// missingGate is the first required gate without a pass; empty if all have passed.
+func (s *sim) missingGate() string {
+	for _, g := range s.spec.Gates {
+		if !s.proved[g.Sum] {
+			return g.Sum
+		}
+	}
+	return ""
+}
+
+// require gates from now on.
+func (s *sim) require(names ...string) {
+	s.spec.Gates, s.spec.ProvedBy = nil, strings.Join(names, "+")
+	for _, name := range names {
+		s.spec.Gates = append(s.spec.Gates, Gate{Sum: name, Image: "image-of-" + name})
+	}
 }
 
 // maxRounds of reconciles that write may follow what happens; the longest of the transcripts has less than half as many.

@@ -71,6 +71,9 @@ func (s situation) runningMessage(r *Run) string {
 
 func (s situation) sealSummary() summary {
 	at := summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("The watchdog is pushing branch %s.", s.m.Branch)}
+	if len(s.o.Spec.Gates) > 0 {
+		at.message = fmt.Sprintf("The watchdog looks whether each gate before the delivery has passed, and then pushes branch %s.", s.m.Branch)
+	}
 	if p := s.problem(); p != nil {
 		at.reason, at.message = p.Reason, p.Message
 	}

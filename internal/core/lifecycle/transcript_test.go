@@ -175,6 +175,8 @@ func happen(s *sim, what string, args []string) error {
 			return fmt.Errorf("no pod may report")
 		}
 		s.endPods()
+	case "work":
+		s.work()
 	case "final-lingers":
 		if !s.final(args[0], args[1], strings.Join(args[2:], " ")) {
 			return fmt.Errorf("no pod may report")
@@ -268,6 +270,8 @@ func change(s *sim, what string, args []string) error {
 		s.spec.RequireApproval = true
 	case "policy-requires-approval":
 		s.spec.RequireApproval, s.spec.ApprovalBy = true, rest
+	case "gates":
+		s.require(args...)
 	case "approve":
 		s.spec.ApprovedCommit = strings.Repeat(rest, 40)
 	case "budget":
