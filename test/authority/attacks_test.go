@@ -68,6 +68,15 @@ func reach() []attack {
 			})
 		}
 	}
+	for subresource := range map[string]bool{"exec": true, "attach": true} {
+		list = append(list, attack{
+			name: subresource + " into a gate before the delivery", policy: "tidewaiter-connect", resource: "pods/" + subresource, verbs: "create",
+			do: func(t *testing.T, w *world) error {
+				return w.raw.Verb("POST").Resource("pods").Namespace(w.project).Name(w.run.Pod.Name).SubResource(subresource).
+					Param("container", "gate").Param("stdout", "true").Param("command", "true").Do(t.Context()).Error()
+			},
+		})
+	}
 	return list
 }
 
@@ -261,6 +270,16 @@ func work() []attack {
 		{"pull images by a policy without the right to make pods", "tidewaiter-policy-pods", "tidewaiter.dev/supervisorpolicies", "create update patch", func(t *testing.T, w *world) error {
 			return w.author.Create(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.SupervisorPolicySpec{
 				Overrides: &v1alpha1.Rules{Agents: &v1alpha1.AgentRules{ImagePullSecrets: []v1alpha1.SecretRef{{Name: "bank-registry"}}}},
+			}})
+		}},
+		{"run an image by a gate of a policy without the right to make pods", "tidewaiter-policy-pods", "tidewaiter.dev/supervisorpolicies", "create update patch", func(t *testing.T, w *world) error {
+			return w.author.Create(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.SupervisorPolicySpec{
+				Defaults: &v1alpha1.Rules{Gates: []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "mine", Command: []string{"true"}}, Image: "registry.example.com/mine:1"}}},
+			}})
+		}},
+		{"force an image by a gate of a policy without the right to make pods", "tidewaiter-policy-pods", "tidewaiter.dev/supervisorpolicies", "create update patch", func(t *testing.T, w *world) error {
+			return w.author.Create(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.SupervisorPolicySpec{
+				Overrides: &v1alpha1.Rules{Gates: []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "mine", Command: []string{"true"}}, Image: "registry.example.com/mine:1"}}},
 			}})
 		}},
 		{"force a place of pods by a policy without the right to make pods", "tidewaiter-policy-pods", "tidewaiter.dev/supervisorpolicies", "create update patch", func(t *testing.T, w *world) error {

@@ -95,12 +95,12 @@ func featureFields() []said {
 		harmlessly(task, `spec.prompt spec.plan.allowedAreas[] spec.plan.forbiddenAreas[] spec.plan.contracts[]
 			spec.plan.files.create[] spec.plan.files.delete[] spec.plan.files.modify[]
 			spec.plan.milestones[].name spec.plan.milestones[].tasks[].name spec.plan.milestones[].tasks[].instructions`),
-		harmlessly(inert, `spec.planning spec.dependsOn[] spec.gates[].name spec.gates[].command[] spec.gates[].timeout spec.plan.milestones[].tasks[].gates[]
-			spec.delivery.pullRequest.base spec.delivery.pullRequest.draft spec.delivery.pullRequest.title spec.requests[].approvePlan.hash`),
+		harmlessly(inert, `spec.planning spec.dependsOn[] spec.delivery.pullRequest.base spec.delivery.pullRequest.draft spec.delivery.pullRequest.title spec.requests[].approvePlan.hash`),
 		guardedBy("policy.TestOverridesAlwaysWin", limited, `spec.execution.mode spec.execution.strategy spec.execution.promotion spec.execution.revertOnViolation spec.execution.checkpoint.interval
 			spec.execution.checkpoint.minInterval spec.execution.checkpoint.maxChanges spec.execution.checkpoint.pauseTimeout`),
 
-		harmlessly(confined, "spec.agent.command[] spec.agent.args[]"),
+		harmlessly(confined, "spec.agent.command[] spec.agent.args[] spec.gates[].name spec.gates[].command[] spec.gates[].timeout spec.plan.milestones[].tasks[].gates[]"),
+		guardedBy("features.TestDeliveryGates", "it adds to the gates of the policies, and removes none of them", "spec.delivery.gates[]"),
 		triedAs("pull another image with a Secret that somebody else has set", "spec.agent.image"),
 		harmlessly(confined, "spec.agent.image"),
 		guardedBy("feature.TestNoModelBesideTheGateway", "it is the environment of the agent only; keys and addresses of model providers are refused", "spec.agent.env[].name spec.agent.env[].value"),
@@ -168,13 +168,17 @@ func ruleFields(part string) []said {
 		addsUp     = "each policy adds to it, and none takes away what another one says"
 		notHere    = "a project's policy has no say in it"
 	)
+	imaged := "run an image by a gate of a policy without the right to make pods"
 	placed, pulled := "place pods by a policy without the right to make pods", "pull images by a policy without the right to make pods"
 	if part == "spec.overrides" {
+		imaged = "force an image by a gate of a policy without the right to make pods"
 		placed = "force a place of pods by a policy without the right to make pods"
 	}
 	return []said{
 		triedAs(placed, "agents.scheduling.**"),
 		triedAs(pulled, "agents.imagePullSecrets[].name"),
+		triedAs(imaged, "gates[].image"),
+		guardedBy("policy.TestGates", overridden, "gates[].name gates[].command[] gates[].timeout"),
 		guardedBy("the quota of the project", "it is what the pods of agents request", "agents.resources.limits[] agents.resources.requests[]"),
 		guardedBy("policy.TestBoundsAreNeverLifted", addsUp, "agents.allowedRoles[] delivery.approval"),
 		guardedBy("policy.TestBoundsOfUseKeepEveryList", addsUp, "git.repositories[] delivery.branches[]"),

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/test/cluster"
@@ -109,5 +111,64 @@ func TestGatesBlockWhatTheyRefuse(t *testing.T) {
 	f := p.phase("wrong", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if got := p.history(f.Status.Branch); !strings.Contains(got, " blob 5\npage\n") {
 		t.Errorf("the agent was started again:\n%s", got)
+	}
+}
+
+// TestGateRunKeepsAgentOut: what an agent plants in its HOME, PATH, TMPDIR and in ignored paths changes no gate before the delivery, and nobody gets into
+// the pod of a gate.
+func TestGateRunKeepsAgentOut(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 5*time.Minute)
+	plants := `mkdir -p web "$HOME/bin" "${TMPDIR:-/tmp}" && echo bad > web/page.html && echo '*.log' > web/.gitignore
+for dir in "$HOME/bin" "${TMPDIR:-/tmp}" web; do printf '#!/bin/sh\nexit 0\n' > "$dir/grep.log"; cp "$dir/grep.log" "$dir/grep" 2>/dev/null; chmod +x "$dir/grep" "$dir/grep.log"; done
+rm web/grep; printf 'PATH=%s:$PATH\n' "$HOME/bin" > "$HOME/.profile"`
+	p.feature("planted", plants, func(s *v1alpha1.FeatureSpec) {
+		s.Gates = []v1alpha1.Gate{gate("page", `[ -z "$(ls -A "$HOME")" ] && [ -z "$(ls -A "$TMPDIR")" ] && [ ! -e web/grep.log ] && [ -z "$TIDEWAITER_TASK" ] || exit 5; ls -A /tmp | grep -v '^gate-' && exit 6; grep -q good web/page.html || { sleep 5; exit 3; }`)}
+		s.Delivery = &v1alpha1.Delivery{Gates: []string{"page"}}
+	})
+	f := p.until("planted", "runs its gate", func(f *v1alpha1.Feature) bool {
+		return f.Status.Job != nil && f.Status.Job.Run == v1alpha1.RunKindGate && f.Status.Job.PodName != ""
+	})
+	pod := &corev1.Pod{}
+	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: f.Status.Job.PodName}, pod), "read the pod of the gate")
+	for _, v := range pod.Spec.Volumes {
+		if c := v.PersistentVolumeClaim; c != nil && !strings.HasSuffix(c.ClaimName, "-trusted") {
+			t.Errorf("the pod of the gate mounts %s", c.ClaimName)
+		}
+	}
+	f = p.until("planted", "ends", func(f *v1alpha1.Feature) bool {
+		return f.Status.Phase == v1alpha1.PhaseBlocked || f.Status.Phase == v1alpha1.PhaseDelivered
+	})
+	if got := cluster.Message(f, v1alpha1.ConditionSucceeded); f.Status.Phase != v1alpha1.PhaseBlocked || !strings.Contains(got, `gate "page" exited with code 3`) {
+		t.Errorf("%s: %q", f.Status.Phase, got)
+	}
+	if head, err := gitServer.Branch(p.ctx, p.repository, "tidewaiter/planted"); err != nil || head != "" {
+		t.Errorf("the server has the branch at %q, %v", head, err)
+	}
+}
+
+// TestPolicyGateCannotBeDropped: a Feature that has a gate of the same name, and one that names none, deliver nothing that the policy's gate refuses. When it
+// passes, they do.
+func TestPolicyGateCannotBeDropped(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 6*time.Minute)
+	required := gate("page", `grep -q good web/page.html || exit 3`)
+	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "gates"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Overrides: &v1alpha1.Rules{Gates: []v1alpha1.PolicyGate{{Gate: required}}, Supervision: &v1alpha1.SupervisionRules{MaxCorrections: new(int32(1))}},
+	}}), "create the policy")
+	p.feature("same-name", `mkdir -p web && echo bad >> web/page.html`, func(s *v1alpha1.FeatureSpec) {
+		s.Gates, s.Delivery = []v1alpha1.Gate{gate("page", "true")}, &v1alpha1.Delivery{Gates: []string{"page"}}
+	})
+	p.feature("none", `mkdir -p web && case "$TIDEWAITER_INSTRUCTIONS" in *"exited with code 3"*) echo good > web/page.html;; *) echo bad > web/page.html;; esac`, nil)
+	f := p.phase("same-name", v1alpha1.PhaseBlocked, v1alpha1.ReasonGateFailed)
+	if got := cluster.Message(f, v1alpha1.ConditionAccepted); !strings.Contains(got, "The policy has gates of these names") {
+		t.Errorf("Accepted says %q", got)
+	}
+	if head, err := gitServer.Branch(p.ctx, p.repository, "tidewaiter/same-name"); err != nil || head != "" {
+		t.Errorf("the server has the branch at %q, %v", head, err)
+	}
+	f = p.phase("none", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if got := p.history(f.Status.Branch); !strings.Contains(got, " blob 5\ngood\n") {
+		t.Errorf("the branch lacks the page:\n%s", got)
 	}
 }

@@ -159,6 +159,14 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"proved": func(t *testing.T) *world {
+		w := newProved(t, mends, good)
+		f := w.start(1, nil).finish()
+		wantFinal(t, w.prove(2, f.Gate, nil).finish(), protocol.OutcomeUnfinished, protocol.ReasonCorrecting)
+		f = w.start(3, nil).finish()
+		wantFinal(t, w.prove(4, f.Gate, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"unlisted": func(t *testing.T) *world {
 		w := newListed(t, "form", "save")
 		p := w.start(1, nil)
