@@ -129,7 +129,7 @@ type GateRan struct {
 	Result gates.Result `json:"result"`
 }
 
-// TaskAdded is a task that follows those of the orders.
+// TaskAdded is a task that follows the tasks of the orders.
 type TaskAdded struct {
 	Name string `json:"name"`
 	// Text is its instructions: which gates failed.

@@ -47,7 +47,7 @@ func namedGates(f *v1alpha1.Feature) []string {
 	return f.Spec.Delivery.Gates
 }
 
-// DeliveryGates are the gates that must pass before the delivery of a Feature, each with its image: those of the policy, then its own ones of
+// DeliveryGates are the gates that must pass before the delivery of a Feature, each with its image: the gates of the policy, then its own ones of
 // other names. An image is empty for a runtime whose program is in Tidewaiter's own image.
 func DeliveryGates(f *v1alpha1.Feature, effective policy.Effective) []protocol.Gate {
 	list := slices.Clone(effective.Gates)
