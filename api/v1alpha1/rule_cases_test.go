@@ -189,6 +189,18 @@ var featureCases = map[string]ruleCase{
 		reject:  "spec: {plan: {milestones: [{name: m, tasks: [{name: t, gates: [unit]}]}]}}",
 		message: "a task names a gate but spec.gates is empty",
 	},
+	"a gate before the delivery that does not exist": {
+		base: feature, field: "spec",
+		accept:  "spec: {gates: [{name: unit, command: [make]}], delivery: {gates: [unit]}}",
+		reject:  "spec: {gates: [{name: unit, command: [make]}], delivery: {gates: [lint]}}",
+		message: "spec.delivery.gates names a gate that spec.gates does not have",
+	},
+	"a gate before the delivery of work that goes with its pod": {
+		base: feature, field: "spec",
+		accept:  "spec: {workspace: {ephemeral: true}, gates: [{name: unit, command: [make]}]}",
+		reject:  "spec: {workspace: {ephemeral: true}, gates: [{name: unit, command: [make]}], delivery: {gates: [unit]}}",
+		message: "spec.delivery.gates needs volumes that outlive a pod: remove spec.workspace.ephemeral or the gates",
+	},
 	"a gate without time": {
 		base: feature, field: "spec.gates[0].timeout",
 		accept:  "spec: {gates: [{name: unit, command: [make], timeout: 1h30m}]}",
@@ -482,6 +494,11 @@ var policyCases = map[string]ruleCase{
 		field:  "git.silenceTimeout",
 		accept: "{git: {silenceTimeout: 10s}}", reject: "{git: {silenceTimeout: 61m}}",
 		message: "silenceTimeout must be a duration from 10s to 1h, for example 5m",
+	},
+	"a gate of a policy without time": {
+		field:  "gates[0].timeout",
+		accept: "{gates: [{name: unit, command: [make], timeout: 1h30m}]}", reject: "{gates: [{name: unit, command: [make], timeout: 0s}]}",
+		message: "timeout must be a positive duration, for example 10m",
 	},
 	"a repository without a path": {
 		field:  "git.repositories[0]",
