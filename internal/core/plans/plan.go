@@ -49,7 +49,8 @@ func Tasks(p protocol.Proposal) int {
 }
 
 // Apply gives the orders with the tasks of a plan. Tasks that a user has listed come first, and a milestone of a user takes the place of a
-// planned one with its name. Areas only become narrower. Gates that no planned task names run after the last one. Orders that have a plan
+// planned one with its name. Areas only become narrower. Gates that neither a planned task
+// nor the delivery names run after the last one. Orders that have a plan
 // stay as they are.
 func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 	if o.Planned != "" {
@@ -62,6 +63,9 @@ func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 		taken[milestone(t.Name)] = true
 	}
 	named := map[string]bool{}
+	for _, g := range o.Delivery.Gates {
+		named[g.Name] = true
+	}
 	var planned []protocol.Task
 	for _, m := range p.Milestones {
 		if taken[m.Name] {

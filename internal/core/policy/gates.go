@@ -19,12 +19,26 @@ type Gate struct {
 	// Image of the container that it runs in, before a delivery; empty for that of the agent.
 	Image   string        `json:"image,omitempty"`
 	Timeout time.Duration `json:"timeout"`
+	// Env as NAME=value, in addition to what every gate has.
+	Env []string `json:"env,omitempty"`
+	// Report that the command must write; nil if it need not.
+	Report *GateReport `json:"report,omitempty"`
+	// MinTests is how many tests of the report must have run, and MinCoverage how many percent of its lines must be covered.
+	MinTests    int `json:"minTests,omitempty"`
+	MinCoverage int `json:"minCoverage,omitempty"`
+}
+
+// GateReport is a file in which a gate says what it found.
+type GateReport struct {
+	Format string `json:"format"`
+	// Path from the root of the workspace.
+	Path string `json:"path"`
 }
 
 func gatesRow() Row {
 	const path = "gates"
 	return Row{
-		Path: path, Purpose: "Commands that must pass before a delivery, in pods where no agent has been.", Allowed: "names with a command, an image and a timeout", Builtin: "none",
+		Path: path, Purpose: "Commands that must pass before a delivery, in pods where no agent has been.", Allowed: "names with a command, an image, a timeout, an environment, a report and requirements", Builtin: "none",
 		Merging: "both, if gates of one name differ",
 		check:   func(r *Rules) error { return checkGates(path, r.Gates) },
 		merge:   func(m *merger, e *Effective) { e.Gates = m.gates() },
@@ -79,5 +93,21 @@ func gatesNamed(r *Rules, name string) []Gate {
 }
 
 func compareGates(a, b Gate) int {
-	return cmp.Or(strings.Compare(a.Name, b.Name), slices.Compare(a.Command, b.Command), strings.Compare(a.Image, b.Image), cmp.Compare(a.Timeout, b.Timeout))
+	return cmp.Or(strings.Compare(a.Name, b.Name), slices.Compare(a.Command, b.Command), strings.Compare(a.Image, b.Image), cmp.Compare(a.Timeout, b.Timeout),
+		slices.Compare(a.Env, b.Env), compareReports(a.Report, b.Report), cmp.Compare(a.MinTests, b.MinTests), cmp.Compare(a.MinCoverage, b.MinCoverage))
+}
+
+func compareReports(a, b *GateReport) int {
+	if a == nil || b == nil {
+		return cmp.Compare(boolean(a != nil), boolean(b != nil))
+	}
+	return cmp.Or(strings.Compare(a.Format, b.Format), strings.Compare(a.Path, b.Path))
+}
+
+// boolean is 1 for true.
+func boolean(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
