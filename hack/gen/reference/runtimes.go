@@ -21,9 +21,10 @@ The mode is that of the merged policy: global overrides, project overrides, the 
 global defaults, ` + "`Interactive`" + `. A runtime that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so.
 No runtime falls back from Deterministic to Interactive.
 In Deterministic mode, every agent reads what is wrong in the results of its tools.
+In Interactive mode, some agents have [tools to ask users and to report](../tasks/answer-a-question.md) beside their own.
 
-| runtime | available | Interactive | Deterministic | reads messages as | paused by | |
-|---|---|---|---|---|---|---|
+| runtime | available | Interactive | Deterministic | asks in Interactive mode | reads messages as | paused by | |
+|---|---|---|---|---|---|---|---|
 `)
 	word := map[bool]string{true: "yes", false: "no"}
 	for _, r := range runtimes.All() {
@@ -31,8 +32,8 @@ In Deterministic mode, every agent reads what is wrong in the results of its too
 		if r.Available {
 			name = fmt.Sprintf("[%s](runtimes/%s.md)", name, r.Name)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
-			name, word[r.Available], word[r.Interactive], word[r.Deterministic], r.Channel, r.Pause, r.Doc)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n",
+			name, word[r.Available], word[r.Interactive], word[r.Deterministic], word[r.MCP], r.Channel, r.Pause, r.Doc)
 	}
 	return []byte(b.String()), nil
 }

@@ -192,7 +192,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 		facts.Directives = x.services.directives.Given().Instructions()
 	}
 	how := adapter.Launch(runtimes.Task{Facts: facts, Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
-		Prompt: o.Prompt, Instructions: t.Instructions, Model: model, Window: x.attempt.options.Window, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
+		Prompt: o.Prompt, Instructions: t.Instructions, Model: model, Window: x.attempt.options.Window, Models: x.modelsURL, Tools: x.toolsURL, ReadOnly: o.Mode == policy.ModeDeterministic, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,

@@ -6,11 +6,13 @@ package watchdog
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/pod/agentproxy"
 	"github.com/tidewaiter/tidewaiter/internal/pod/modelproxy"
@@ -18,10 +20,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
-// servers are what the agent reaches on its loopback address: models, a proxy to other hosts, and tools where it is to work
-// through them.
+// servers are what the agent reaches on its loopback address: models, a proxy to other hosts, and the tools that its
+// mode and its runtime give it.
 type servers struct {
-	models, tools, connect        net.Listener // tools is nil in Interactive mode
+	models, tools, connect        net.Listener // tools is nil if the agent has none
 	modelsURL, toolsURL, proxyURL string
 	proxy                         *modelproxy.Proxy
 	steering                      *steer.Service
@@ -39,6 +41,13 @@ func (a *attempt) terms() session.Terms {
 		rules = j.Tasks[task].Policy
 	}
 	return session.NewTerms(task, &rules, j.Orders.Agent.Role, compaction(a.options.Runtimes, j.Orders.Agent.Runtime))
+}
+
+// serves says whether the agent has tools of the watchdog.
+func (a *attempt) serves() bool {
+	o := a.journal.State().Orders
+	i := slices.IndexFunc(a.options.Runtimes, func(r runtimes.Runtime) bool { return r.Name == o.Agent.Runtime })
+	return i >= 0 && a.options.Runtimes[i].Serves(o.Mode)
 }
 
 // listenForAgent must come before the runner can connect: a process of the agent that had a port first would look like the watchdog.
@@ -66,7 +75,7 @@ func listenForAgent(a *attempt, recorder steer.Recorder, directives *direct.Serv
 		return nil, err
 	}
 	s.proxyURL = agentproxy.URL(s.connect)
-	if a.journal.State().Orders.Mode != policy.ModeDeterministic {
+	if !a.serves() {
 		return s, nil
 	}
 	if s.tools, err = tools.Listen(a.options.Tools); err != nil {
@@ -101,7 +110,7 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 	if s.tools != nil {
 		serve("tools", s.toolsURL, func() error {
 			return tools.Serve(ctx, s.tools, tools.Options{
-				Backend: l.backend, Words: s.steering.Words, Directives: l.services.directives, Understood: s.steering.Understood, Repository: l.services.repository, Log: o.Log,
+				Backend: l.backend, ReadOnly: l.attempt.journal.State().Orders.Mode == policy.ModeDeterministic, Words: s.steering.Words, Directives: l.services.directives, Understood: s.steering.Understood, Repository: l.services.repository, Log: o.Log,
 			})
 		})
 	}

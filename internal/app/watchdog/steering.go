@@ -8,7 +8,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
@@ -38,7 +37,7 @@ func (r steeringRecord) Steered(x protocol.SteeringStep) error {
 // reach of this attempt's agent, where it asks no model.
 func (a *attempt) reach() steering.Reach {
 	o := a.journal.State().Orders
-	return steering.Reach{Tools: o.Mode == policy.ModeDeterministic, Lines: takesLines(a.options.adapter(o.Agent.Runtime))}
+	return steering.Reach{Tools: a.serves(), Lines: takesLines(a.options.adapter(o.Agent.Runtime))}
 }
 
 // takesLines says whether the standard input of a runtime's agents is open.

@@ -178,7 +178,7 @@ func (o *office) serveTools(address string) {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- tools.Serve(ctx, l, tools.Options{Backend: o.desk, Directives: o.desk, Repository: o.repository, Log: slog.New(slog.DiscardHandler)})
+		served <- tools.Serve(ctx, l, tools.Options{Backend: o.desk, ReadOnly: true, Directives: o.desk, Repository: o.repository, Log: slog.New(slog.DiscardHandler)})
 	}()
 	o.address = l.Addr().String()
 	o.close = func() {

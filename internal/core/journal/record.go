@@ -56,7 +56,7 @@ type Record struct {
 	TaskDropped *TaskDropped `json:"taskDropped,omitempty"`
 	// Calls: the agent's model calls have begun to fail, fail for another reason, or succeed again.
 	Calls *Calls `json:"calls,omitempty"`
-	// TaskCompleted: the agent says that the task is done, in Deterministic mode.
+	// TaskCompleted: the agent says by a tool that the task is done.
 	TaskCompleted *TaskCompleted `json:"taskCompleted,omitempty"`
 	// Asked: the agent has a question.
 	Asked *protocol.Question `json:"asked,omitempty"`

@@ -28,8 +28,10 @@ type Task struct {
 	Window int64
 	// Models is the URL of the watchdog's server of models: that of a dialect is below its prefix.
 	Models string
-	// Tools is the URL of the watchdog's tools; empty in Interactive mode.
+	// Tools is the URL of the watchdog's tools; empty if the agent has none of them.
 	Tools string
+	// ReadOnly: the agent cannot write to the workspace, and changes files by Tools.
+	ReadOnly bool
 	// Interrupted: an agent ended in the middle of the task, for a reason that is not its fault.
 	Interrupted bool
 	// Facts for the agent in addition to Prompt and Instructions, such as where it may write.
@@ -63,7 +65,7 @@ func (t Task) Goes() bool { return t.Interrupted || t.Correction != "" }
 // Text is the task for an agent that takes a single text.
 func (t Task) Text() string {
 	task := t.Facts.Text(strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions))
-	if t.Tools != "" {
+	if t.ReadOnly {
 		task += "\n\n" + throughTools
 	}
 	switch {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/sidecalls"
 )
@@ -68,7 +69,7 @@ func TestTools(t *testing.T) {
 		if r.Adapter == nil || r.Name == "command" {
 			continue
 		}
-		task := runtimes.Task{Prompt: "Add a form.", Args: []string{"--an-argument"}, Tools: url}
+		task := runtimes.Task{Prompt: "Add a form.", Args: []string{"--an-argument"}, Tools: url, ReadOnly: true}
 		how := r.Adapter.Launch(task)
 		all := whole(how)
 		for _, part := range configured[r.Name] {
@@ -82,10 +83,46 @@ func TestTools(t *testing.T) {
 		if r.Deterministic != (configured[r.Name] != nil || r.Included) {
 			t.Errorf("%s has no tools", r.Name)
 		}
-		task.Tools = ""
+		task.Tools, task.ReadOnly = "", false
 		how = r.Adapter.Launch(task)
 		if all := whole(how); strings.Contains(all, "mcp") || strings.Contains(all, "deny") || *how.Input != "Add a form." {
-			t.Errorf("%s in Interactive mode: %q, %s", r.Name, *how.Input, all)
+			t.Errorf("%s without tools: %q, %s", r.Name, *how.Input, all)
+		}
+	}
+}
+
+// TestToolsBesideItsOwn: in Interactive mode an agent has the watchdog's tools, calls them without a user's approval, keeps every tool and every other
+// server of its own, works on without the server, and is told what it is told without it.
+func TestToolsBesideItsOwn(t *testing.T) {
+	const url = "http://127.0.0.1:2/mcp"
+	configured := map[string][]string{
+		"claude-code": {"--dangerously-skip-permissions\n--mcp-config\n" + `{"mcpServers":{"tidewaiter":{"type":"http","url":"` + url + `","alwaysLoad":true}}}`},
+		"codex":       {`mcp_servers.tidewaiter.url="` + url + `"`, `mcp_servers.tidewaiter.default_tools_approval_mode="approve"`, "mcp_servers.tidewaiter.required=false"},
+		"opencode":    {`"mcp":{"tidewaiter":{"type":"remote","url":"` + url + `"`, `OPENCODE_PERMISSION={"bash":"allow","edit":"allow"`},
+		"qwen-code":   {"--approval-mode\nyolo", `"mcpServers":{"tidewaiter":{"alwaysLoadTools":true,"httpUrl":"` + url + `","timeout":300000,"trust":true}}`},
+		"gemini-cli":  {"--approval-mode\nyolo", `"mcpServers":{"tidewaiter":{"httpUrl":"` + url + `","timeout":300000,"trust":true}}`},
+	}
+	for _, r := range runtimes.All() {
+		if r.MCP != (configured[r.Name] != nil) || r.Serves(policy.ModeInteractive) != r.MCP || r.Serves(policy.ModeDeterministic) != r.Deterministic {
+			t.Errorf("%s: it has tools in Interactive mode: %v", r.Name, r.MCP)
+		}
+		if !r.MCP {
+			continue
+		}
+		how := r.Adapter.Launch(runtimes.Task{Prompt: "Add a form.", Tools: url})
+		all := whole(how)
+		for _, part := range configured[r.Name] {
+			if !strings.Contains(all, part) {
+				t.Errorf("%s lacks %s:\n%s", r.Name, part, all)
+			}
+		}
+		for _, part := range []string{"--disallowedTools", "--strict-mcp-config", "--allowed-mcp-server-names", `"exclude"`, `"tools":{"disabled"`, `"edit":"deny"`} {
+			if strings.Contains(all, part) {
+				t.Errorf("%s has %s:\n%s", r.Name, part, all)
+			}
+		}
+		if *how.Input != "Add a form." {
+			t.Errorf("%s is told %q", r.Name, *how.Input)
 		}
 	}
 }

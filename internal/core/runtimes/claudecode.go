@@ -19,9 +19,14 @@ func (claudeCode) Launch(t Task) Launch {
 	}
 	// It may do whatever its container lets it do: what it writes is checked by its effect.
 	argv := slices.Concat(program, []string{"--print", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"})
+	if t.ReadOnly { // its own tools that write cannot; tools that read can
+		argv = append(argv, "--disallowedTools", "Edit,Write,NotebookEdit")
+	}
 	if t.Tools != "" {
-		// Its own tools that write cannot; tools that read can. It uses no other tool server, whatever the repository names.
-		argv = append(argv, "--disallowedTools", "Edit,Write,NotebookEdit", "--mcp-config", claudeTools(t.Tools), "--strict-mcp-config")
+		argv = append(argv, "--mcp-config", claudeTools(t.Tools))
+	}
+	if t.ReadOnly { // it uses no other tool server, whatever the repository names
+		argv = append(argv, "--strict-mcp-config")
 	}
 	if t.Goes() { // where there is no session it begins one
 		argv = append(argv, "--continue")

@@ -36,9 +36,9 @@ func (codex) Launch(t Task) Launch {
 	var tools []string
 	if t.Tools != "" { // https://developers.openai.com/codex/mcp
 		const server = "mcp_servers." + ToolServer + "."
-		// Without a terminal it would call no tool that is not approved, and end well without tools that it cannot reach.
+		// Without a terminal it would call no tool that is not approved. Where it can only work through the tools, it must not end well without them.
 		tools = slices.Concat(setting(server+"url", t.Tools), setting(server+"default_tools_approval_mode", "approve"),
-			[]string{"--config", server + "required=true", "--config", server + "tool_timeout_sec=" + strconv.Itoa(toolPatience)})
+			[]string{"--config", server + "required=" + strconv.FormatBool(t.ReadOnly), "--config", server + "tool_timeout_sec=" + strconv.Itoa(toolPatience)})
 	}
 	argv := slices.Concat(program, []string{"exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access"},
 		setting("model", cmp.Or(t.Model, unknownModel)), setting("model_provider", "tidewaiter"), setting(provider+"name", "Tidewaiter"),

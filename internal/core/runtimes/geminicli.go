@@ -27,7 +27,7 @@ func (geminiCLI) Launch(t Task) Launch {
 	}
 	// It may do whatever its container lets it do: what it writes is checked by its effect.
 	argv := slices.Concat(program, []string{"--output-format", "stream-json", "--approval-mode", "yolo", "--model", cmp.Or(t.Model, geminiModel)})
-	if t.Tools != "" { // it uses no other tool server, whatever the repository names
+	if t.ReadOnly { // it uses no other tool server, whatever the repository names
 		argv = append(argv, "--allowed-mcp-server-names", ToolServer)
 	}
 	if t.Goes() { // where there is no session it begins one
@@ -45,11 +45,11 @@ func (geminiCLI) Launch(t Task) Launch {
 		"GEMINI_CLI_NO_RELAUNCH=true",
 	}
 	text := t.Text()
-	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text, Files: map[string]string{geminiSettings: geminiConfig(t.Tools)}}
+	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text, Files: map[string]string{geminiSettings: geminiConfig(t.Tools, t.ReadOnly)}}
 }
 
 // geminiConfig are its settings. https://geminicli.com/docs/reference/configuration
-func geminiConfig(tools string) string {
+func geminiConfig(tools string, readOnly bool) string {
 	type object = map[string]any
 	settings := object{
 		// With only the address of a gateway it takes a way to log in that it refuses without a terminal.
@@ -61,8 +61,10 @@ func geminiConfig(tools string) string {
 		// It would end itself, where a supervisor has the model do something else.
 		"model": object{"disableLoopDetection": true},
 	}
-	if tools != "" {
+	if readOnly {
 		settings["tools"] = object{"exclude": []string{"replace", "write_file"}}
+	}
+	if tools != "" {
 		settings["mcpServers"] = object{ToolServer: object{"httpUrl": tools, "timeout": toolPatience * 1000, "trust": true}}
 	}
 	return inJSON(settings)

@@ -32,7 +32,7 @@ func TestGeminiCLI(t *testing.T) {
 		"with a model":           {runtimes.Task{Model: "gemini-3-pro-preview"}, slices.Concat([]string{"gemini"}, flags("gemini-3-pro-preview")), general + rest + "}"},
 		"its own program":        {runtimes.Task{Command: []string{"node", "/opt/gemini"}}, slices.Concat([]string{"node", "/opt/gemini"}, flags("primary")), general + rest + "}"},
 		"interrupted, arguments": {runtimes.Task{Interrupted: true, Args: []string{"-d"}}, slices.Concat([]string{"gemini"}, flags("primary"), []string{"--resume", "latest", "-d"}), general + rest + "}"},
-		"with tools": {runtimes.Task{Tools: "http://127.0.0.1:2/mcp"}, slices.Concat([]string{"gemini"}, flags("primary"), []string{"--allowed-mcp-server-names", "tidewaiter"}),
+		"with tools": {runtimes.Task{Tools: "http://127.0.0.1:2/mcp", ReadOnly: true}, slices.Concat([]string{"gemini"}, flags("primary"), []string{"--allowed-mcp-server-names", "tidewaiter"}),
 			general + servers + rest + exclude + "}"},
 	} {
 		tc.task.Home, tc.task.Models, tc.task.Env = "/home/agent", "http://127.0.0.1:1", []string{"A=1"}

@@ -29,7 +29,7 @@ func (opencode) Launch(t Task) Launch {
 	argv = append(argv, t.Args...)
 	// It may do whatever its container lets it do: what it writes is checked by its effect.
 	edit := "allow"
-	if t.Tools != "" { // which is nothing
+	if t.ReadOnly { // which is nothing
 		edit = "deny"
 	}
 	env := []string{

@@ -30,7 +30,7 @@ func (qwenCode) Launch(t Task) Launch {
 	model, url := cmp.Or(t.Model, qwenModel), t.Models+"/openai/v1"
 	// It may do whatever its container lets it do: what it writes is checked by its effect.
 	argv := slices.Concat(program, []string{"--output-format", "stream-json", "--approval-mode", "yolo", "--auth-type", "openai", "--model", model})
-	if t.Tools != "" { // it uses no other tool server, whatever the repository names
+	if t.ReadOnly { // it uses no other tool server, whatever the repository names
 		argv = append(argv, "--allowed-mcp-server-names", ToolServer)
 	}
 	if t.Goes() { // where there is no session it begins one
@@ -47,11 +47,11 @@ func (qwenCode) Launch(t Task) Launch {
 		"QWEN_CODE_SUPPRESS_YOLO_WARNING=1",
 	}
 	text := t.Text()
-	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text, Files: map[string]string{qwenSettings: qwenConfig(url, model, t.Tools)}}
+	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text, Files: map[string]string{qwenSettings: qwenConfig(url, model, t.Tools, t.ReadOnly)}}
 }
 
 // qwenConfig are its settings. https://qwenlm.github.io/qwen-code-docs/en/users/configuration/settings/
-func qwenConfig(url, model, tools string) string {
+func qwenConfig(url, model, tools string, readOnly bool) string {
 	type object = map[string]any
 	provider := func(name string) object {
 		return object{"id": name, "name": name, "envKey": "OPENAI_API_KEY", "baseUrl": url}
@@ -67,9 +67,11 @@ func qwenConfig(url, model, tools string) string {
 		"fastModel":      sidecalls.QwenCode,
 		"modelProviders": object{"openai": []object{provider(model), provider(sidecalls.QwenCode)}},
 	}
-	if tools != "" {
+	if readOnly {
 		// What is excluded, instead, takes commands that write files along.
 		settings["tools"] = object{"disabled": []string{"edit", "write_file", "notebook_edit"}}
+	}
+	if tools != "" {
 		// Its model has the tools at once: it need not look for them first.
 		settings["mcpServers"] = object{ToolServer: object{"httpUrl": tools, "timeout": toolPatience * 1000, "trust": true, "alwaysLoadTools": true}}
 	}

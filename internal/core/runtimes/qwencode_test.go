@@ -34,7 +34,7 @@ func TestQwenCode(t *testing.T) {
 		"with a model":           {runtimes.Task{Model: "qwen3-coder"}, slices.Concat([]string{"qwen"}, flags("qwen3-coder")), config("qwen3-coder", "") + "}"},
 		"its own program":        {runtimes.Task{Command: []string{"node", "/opt/qwen"}}, slices.Concat([]string{"node", "/opt/qwen"}, flags("primary")), config("primary", "") + "}"},
 		"interrupted, arguments": {runtimes.Task{Interrupted: true, Args: []string{"-d"}}, slices.Concat([]string{"qwen"}, flags("primary"), []string{"--continue", "-d"}), config("primary", "") + "}"},
-		"with tools": {runtimes.Task{Tools: "http://127.0.0.1:2/mcp"}, slices.Concat([]string{"qwen"}, flags("primary"), []string{"--allowed-mcp-server-names", "tidewaiter"}),
+		"with tools": {runtimes.Task{Tools: "http://127.0.0.1:2/mcp", ReadOnly: true}, slices.Concat([]string{"qwen"}, flags("primary"), []string{"--allowed-mcp-server-names", "tidewaiter"}),
 			config("primary", servers) + exclude + "}"},
 	} {
 		tc.task.Home, tc.task.Models, tc.task.Env = "/home/agent", "http://127.0.0.1:1", []string{"A=1"}

@@ -4,6 +4,8 @@
 // Package runtimes knows what each way to run an agent can do, and in which execution mode a Feature's agent runs.
 package runtimes
 
+import "github.com/tidewaiter/tidewaiter/internal/core/policy"
+
 // Channel is how messages reach a running agent.
 type Channel string
 
@@ -40,6 +42,8 @@ type Runtime struct {
 	Interactive bool
 	// Deterministic: the agent can do its work only with the watchdog's tools.
 	Deterministic bool
+	// MCP: its adapter configures the watchdog's tools, so that the agent has some of them in Interactive mode, too.
+	MCP bool
 	// Channel by which it gets violations while it works in Interactive mode.
 	Channel Channel
 	// Sessions: it can start again in its session, with a message.
@@ -66,27 +70,27 @@ func All() []Runtime {
 			Doc: "Any image with a command. In Deterministic mode the command is an MCP client: it finds the tools at `TIDEWAITER_MCP_URL`.",
 		},
 		{
-			Name: "claude-code", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: claudeCode{},
+			Name: "claude-code", Available: true, Interactive: true, Deterministic: true, MCP: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: claudeCode{},
 			Dialect: "anthropic",
 			Doc:     "Claude Code without a terminal. Its image needs the program `claude` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
-			Name: "codex", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: codex{},
+			Name: "codex", Available: true, Interactive: true, Deterministic: true, MCP: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: codex{},
 			Dialect: "openai-responses",
 			Doc:     "Codex CLI (`codex exec`). Its image needs the program `codex` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
-			Name: "opencode", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: opencode{},
+			Name: "opencode", Available: true, Interactive: true, Deterministic: true, MCP: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: opencode{},
 			Dialect: "openai-chat",
 			Doc:     "opencode (`opencode run`). Its image needs the program `opencode` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
-			Name: "qwen-code", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: qwenCode{},
+			Name: "qwen-code", Available: true, Interactive: true, Deterministic: true, MCP: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: qwenCode{},
 			Dialect: "openai-chat",
 			Doc:     "Qwen Code without a terminal. Its image needs the program `qwen` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
-			Name: "gemini-cli", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: geminiCLI{},
+			Name: "gemini-cli", Available: true, Interactive: true, Deterministic: true, MCP: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: geminiCLI{},
 			Dialect: "gemini",
 			Doc:     "Gemini CLI without a terminal. Its image needs the program `gemini` in its `PATH`, or `spec.agent.command` names it.",
 		},
@@ -96,6 +100,9 @@ func All() []Runtime {
 		},
 	}
 }
+
+// Serves says whether the agent has tools of the watchdog in a mode: all of them if it cannot write itself.
+func (r Runtime) Serves(mode string) bool { return mode == policy.ModeDeterministic || r.MCP }
 
 // Find returns the record of a runtime; false if there is none of that name.
 func Find(name string) (Runtime, bool) {

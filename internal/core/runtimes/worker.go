@@ -20,7 +20,7 @@ func (worker) Launch(t Task) Launch {
 	if len(program) == 0 {
 		program = []string{workerProgram}
 	}
-	t.Tools = "" // it has no other tools, and tells its model so
+	t.ReadOnly = false // it has no tools of its own, and tells its model so
 	text := t.Text()
 	return Launch{Argv: slices.Concat(program, t.Args), Env: append([]string{"HOME=" + t.Home}, t.Env...), Input: &text}
 }

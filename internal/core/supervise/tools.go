@@ -14,7 +14,7 @@ import (
 // leaveWithin is how long an agent may continue after it said that its task is done: for a last word to its model.
 const leaveWithin = 30 * time.Second
 
-// Tools is what the agent has asked for through the tools of Deterministic mode, in its current state.
+// Tools is what the agent has asked for through the watchdog's tools, in its current state.
 type Tools struct {
 	// Patches that wait for a check.
 	Patches int
@@ -26,7 +26,7 @@ type Tools struct {
 
 func (e Tools) apply(s *State, _ time.Time) {
 	s.Patches, s.Question = e.Patches, e.Question
-	if i := s.Current(); i >= 0 {
+	if i := s.Current(); i >= 0 && s.Mode == policy.ModeDeterministic { // otherwise the exit code says it
 		s.Tasks[i].Completed = e.Completed
 	}
 }

@@ -41,6 +41,8 @@ const (
 // Options of a server.
 type Options struct {
 	Backend Backend
+	// ReadOnly serves all tools. Without it the agent can write to the workspace, and has only the tools that need the supervisor.
+	ReadOnly bool
 	// Words returns the text to add to the result of the next call; "" for none. A nil Words adds nothing.
 	Words      func() string
 	Directives Directives
@@ -84,6 +86,10 @@ func newServer(ctx context.Context, h http.Handler, log *slog.Logger) *http.Serv
 
 // handler speaks MCP without sessions: nothing is kept for a client between two requests, however many it begins.
 func handler(address string, o Options) http.Handler {
+	instructions := besideOthers
+	if o.ReadOnly {
+		instructions = throughTools
+	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "tidewaiter", Version: "1"}, &mcp.ServerOptions{Instructions: instructions})
 	register(server, o)
 	if o.Words != nil {

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tools serves the tools of Deterministic mode over MCP. An agent that cannot write to its workspace reads it here, sends patches,
-// asks users and says when it is done. The Backend decides what a tool does; this package has the protocol, the bounds and the reading of
+// Package tools serves the watchdog's tools over MCP. By them an agent asks users, settles their directives and says when it is done. One that
+// cannot write to its workspace also reads it here, and sends patches. The Backend decides what a tool does; this package has the protocol, the bounds and the reading of
 // immutable objects.
 package tools
 

@@ -83,7 +83,7 @@ func serveSaying(t *testing.T, files map[string]string, words func() string) str
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, Words: words, Directives: deskStub{}, Understood: understands, Repository: repository, Log: slog.New(slog.DiscardHandler)})
+		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, ReadOnly: true, Words: words, Directives: deskStub{}, Understood: understands, Repository: repository, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -6,6 +6,7 @@ package direct
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,46 @@ func TestRestart(t *testing.T) {
 	case <-s.Changed():
 		t.Error("there is something to report")
 	default:
+	}
+}
+
+// TestSettledOnce: the agent's word by a tool and its word in the conversation count once, whichever comes first and whatever the other says.
+func TestSettledOnce(t *testing.T) {
+	tool := func(s *Service) {
+		if err := s.Settle(directives.NewWord("a", directives.Done, "by the tool")); err != nil {
+			t.Error(err)
+		}
+	}
+	text := func(s *Service) {
+		s.Learn(directives.News{Words: []directives.Word{{ID: "a", Outcome: directives.Cannot, Reason: "in words"}}})
+	}
+	for name, tc := range map[string]struct {
+		say         []func(*Service)
+		state, says string
+	}{
+		"the tool first":         {[]func(*Service){tool, text, tool}, protocol.DirectiveAddressed, "by the tool"},
+		"the tool only":          {[]func(*Service){tool, tool}, protocol.DirectiveAddressed, "by the tool"},
+		"the words only":         {[]func(*Service){text, text}, protocol.DirectiveEscalated, "in words"},
+		"what it could do later": {[]func(*Service){text, tool, text}, protocol.DirectiveAddressed, "by the tool"},
+	} {
+		m := newMemory(t)
+		s := m.service()
+		s.Follow(orders("a"))
+		if err := s.Settle(directives.NewWord("a", directives.Done, "too early")); err == nil {
+			t.Errorf("%s: it settles what it was not told", name)
+		}
+		s.Learn(directives.News{Told: []string{"a"}, How: "told"})
+		var states []string
+		for _, say := range tc.say {
+			before := m.notes
+			say(s)
+			if m.notes > before {
+				states = append(states, s.Status()[0].State)
+			}
+		}
+		if got := s.Status()[0]; got.State != tc.state || !strings.Contains(got.Message, tc.says) || len(slices.Compact(slices.Clone(states))) != len(states) {
+			t.Errorf("%s: %+v, states %q", name, got, states)
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package toolbackend is the backend of the tools of Deterministic mode. Calls arrive in any goroutine at the Backend and go to the loop as
+// Package toolbackend is the backend of the agent's tools. Calls arrive in any goroutine at the Backend and go to the loop as
 // events. Its Queue answers them.
 package toolbackend
 
