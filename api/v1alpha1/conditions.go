@@ -116,8 +116,6 @@ const (
 	ReasonObjectRejected = "ObjectRejected"
 	// ReasonNameCollision: an object that the Feature needs has the name of one that belongs to something else.
 	ReasonNameCollision = "NameCollision"
-	// ReasonAwaitingInput: the agent asked a question; spec.answers takes the reply.
-	ReasonAwaitingInput = "AwaitingInput"
 	// ReasonWorkspaceReady: the workspace is ready for the agent.
 	ReasonWorkspaceReady = "WorkspaceReady"
 	// ReasonRunning: the agent works.
@@ -219,6 +217,8 @@ const (
 // Reasons that a watchdog reports with a fault or at the end of a run, and those for which the manager tells it to end. They become
 // reasons of conditions like the others.
 const (
+	// ReasonAwaitingInput: the agent asked a question; spec.answers takes the reply.
+	ReasonAwaitingInput = "AwaitingInput"
 	// ReasonModeSwitched: the next task runs in another execution mode: another attempt, with other mounts, is about to start.
 	ReasonModeSwitched = "ModeSwitched"
 	// ReasonCredentialsMissing: the repository's Secret, or a key of it, does not exist.

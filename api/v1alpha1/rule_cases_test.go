@@ -490,6 +490,16 @@ var policyCases = map[string]ruleCase{
 		accept: "{anomalies: {holdTimeout: 1s}}", reject: "{anomalies: {holdTimeout: 999ms}}",
 		message: "holdTimeout must be a duration from 1s to 24h, for example 5m",
 	},
+	"a question that waits for a moment": {
+		field:  "agents.questionTimeout",
+		accept: "{agents: {questionTimeout: 1m}}", reject: "{agents: {questionTimeout: 59s}}",
+		message: "questionTimeout must be a duration of at least 1m, for example 24h",
+	},
+	"a pod that ends before the question": {
+		field:  "agents.parkAfter",
+		accept: "{agents: {parkAfter: 0s, questions: Guess}}", reject: "{agents: {parkAfter: -1s}}",
+		message: "parkAfter must be a duration, for example 10m, or 0s",
+	},
 	"a silence of a Git server": {
 		field:  "git.silenceTimeout",
 		accept: "{git: {silenceTimeout: 10s}}", reject: "{git: {silenceTimeout: 61m}}",

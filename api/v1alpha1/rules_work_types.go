@@ -308,6 +308,17 @@ type CapacityRules struct {
 	MaxRunningTotal *int32 `json:"maxRunningTotal,omitempty"`
 }
 
+// Asking says whether an agent can ask users.
+// +kubebuilder:validation:Enum=Off;Guess;Wait
+type Asking string
+
+// Values of Asking.
+const (
+	AskingOff   Asking = "Off"
+	AskingGuess Asking = "Guess"
+	AskingWait  Asking = "Wait"
+)
+
 // AgentRules limit what Features can choose for their agents, and choose for Features that do not.
 type AgentRules struct {
 	// allowedRoles are the roles that spec.agent.role of a Feature can name. A role must be in the list of every policy that applies and has one. With such a list, Tidewaiter refuses a Feature without a role. If no policy has a list, a Feature can have any role, or none.
@@ -318,6 +329,21 @@ type AgentRules struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
+	// questions is whether an agent can ask users with the tool ask_user. Wait has the agent wait for the answer. Guess has it continue at once with its best guess: users see the question in status.run.question, and the agent gets an answer that comes later. Off gives it no such tool. Defaults to Wait.
+	// +optional
+	Questions Asking `json:"questions,omitempty"`
+	// questionTimeout is how long a question waits for its answer. After that the agent continues with its best guess. Defaults to 24h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1m')",message="questionTimeout must be a duration of at least 1m, for example 24h"
+	QuestionTimeout *metav1.Duration `json:"questionTimeout,omitempty"`
+	// parkAfter is how long a question waits before the pod of its agent ends, which frees its place in capacity.maxRunning. The answer then starts the next attempt in the agent's session. 0s never ends the pod. An agent of a runtime without sessions keeps its pod, and so does a Feature with spec.workspace.ephemeral. Defaults to 10m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('0s')",message="parkAfter must be a duration, for example 10m, or 0s"
+	ParkAfter *metav1.Duration `json:"parkAfter,omitempty"`
 	// scheduling says which nodes run the pods of Features. It applies field by field, and key by key of a nodeSelector. In overrides it takes the choice from a Feature's spec.agent.scheduling.
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`

@@ -268,9 +268,9 @@ type FinalReport struct {
 	// epoch is the attempt that ended.
 	// +required
 	Epoch int64 `json:"epoch"`
-	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery) or Unfinished (gates before the delivery have failed, or there is another task, so the agent continues).
+	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery), Unfinished (gates before the delivery have failed, or there is another task, so the agent continues) or Parked (the agent waits for an answer, without a pod).
 	// +required
-	// +kubebuilder:validation:Enum=Delivered;ReadyToMerge;Blocked;AgentFailed;Suspended;Stopped;Switched;Proving;Unfinished
+	// +kubebuilder:validation:Enum=Delivered;ReadyToMerge;Blocked;AgentFailed;Suspended;Stopped;Switched;Proving;Unfinished;Parked
 	Outcome string `json:"outcome"`
 	// reason is the reason of the outcome, in CamelCase.
 	// +optional
@@ -321,7 +321,7 @@ type CallFailure struct {
 	Calls int64 `json:"calls,omitempty"`
 }
 
-// Question is what the agent waits on.
+// Question is what the agent asks users.
 type Question struct {
 	// id is the id of the question.
 	// +required
@@ -331,4 +331,10 @@ type Question struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Text string `json:"text"`
+	// askedTime is when the agent asked.
+	// +optional
+	AskedTime *metav1.Time `json:"askedTime,omitempty"`
+	// guess is true if the agent does not wait for the answer: it continues with its best guess, and gets an answer that comes later.
+	// +optional
+	Guess bool `json:"guess,omitempty"`
 }

@@ -21,7 +21,7 @@ The mode is that of the merged policy: global overrides, project overrides, the 
 global defaults, ` + "`Interactive`" + `. A runtime that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so.
 No runtime falls back from Deterministic to Interactive.
 In Deterministic mode, every agent reads what is wrong in the results of its tools.
-In Interactive mode, some agents have [tools to ask users and to report](../tasks/answer-a-question.md) beside their own.
+In Interactive mode, some agents have [tools to ask users and to report](../tasks/answer-a-question.md) in addition to their own.
 
 | runtime | available | Interactive | Deterministic | asks in Interactive mode | reads messages as | paused by | |
 |---|---|---|---|---|---|---|---|

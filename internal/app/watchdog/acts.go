@@ -123,6 +123,12 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 // begins says whether the agent begins a conversation: it continues no session.
 func begins(have journal.Task) bool { return !have.Interrupted && have.Correction == "" }
 
+// park notes that the attempt ends because a question waits.
+func (x *acts) park(ctx context.Context, task string, q protocol.Question) (supervise.Event, error) {
+	x.log().InfoContext(ctx, "Ending the pod: the agent waits for the answer to its question", "task", task, "question", q.ID)
+	return supervise.ParkedNow{}, x.note(journal.Record{TaskParked: &journal.TaskParked{Name: task}}, "task parked")
+}
+
 // drop forgets that a task was begun.
 func (x *acts) drop(ctx context.Context, task string) (supervise.Event, error) {
 	x.log().InfoContext(ctx, "Dropping the task: the orders do not list it any more", "task", task)
@@ -160,6 +166,19 @@ func (x *acts) remains(ctx context.Context, o protocol.Orders, have journal.Task
 	return notice.Remains(naming.Checkpoint(o.Feature.Name, j.Chain.Sequence), changes)
 }
 
+// reply tells an agent that continues its session what became of its question: the answer, if it has not heard it, or that it has to guess, if its pod
+// had ended for the question.
+func (x *acts) reply(have journal.Task) string {
+	if have.Asked == nil || !have.Interrupted || have.Correction != "" {
+		return ""
+	}
+	answer := x.services.directives.Reply(have.Asked.ID)
+	if answer == "" && have.Parked {
+		return notice.Unanswered(*have.Asked)
+	}
+	return answer
+}
+
 // factsOf are what the agent is told at the start of a task, as orders and journal have it.
 func factsOf(o protocol.Orders, j journal.State, task, bounds string) instructions.Facts {
 	works := j.Works()
@@ -191,7 +210,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 	if begins(have) { // a conversation that continues has its directives, or gets them
 		facts.Directives = x.services.directives.Given().Instructions()
 	}
-	how := adapter.Launch(runtimes.Task{Facts: facts, Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
+	how := adapter.Launch(runtimes.Task{Facts: facts, Remains: remains, Reply: x.reply(have), NoQuestions: have.Policy.Questions.Asking == policy.AskOff, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
 		Prompt: o.Prompt, Instructions: t.Instructions, Model: model, Window: x.attempt.options.Window, Models: x.modelsURL, Tools: x.toolsURL, ReadOnly: o.Mode == policy.ModeDeterministic, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),

@@ -58,6 +58,9 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 		o := l.latest
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.addTask(ctx, o) }
 	},
+	supervise.Park: func(l *loop, a supervise.Action) act {
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.park(ctx, a.Task, a.Question) }
+	},
 	supervise.Drop: func(l *loop, a supervise.Action) act {
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.drop(ctx, a.Task) }
 	},

@@ -86,7 +86,7 @@ func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loo
 	l.backend, l.queue = toolbackend.New(a.journal, func() (*objects.Tree, error) {
 		_, now, err := s.workspace.Engine().Trees()
 		return now, err
-	}, s.directives.Answered)
+	}, s.directives.Answered, a.options.Now)
 	l.state = restored(a.journal.State(), agent == nil || a.options.Gate != "", a.options.Now())
 	l.state.ForGate = a.options.Gate
 	l.acts.spoilt = gating(a.journal.State())

@@ -167,6 +167,13 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.prove(4, f.Gate, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"parked": func(t *testing.T) *world {
+		w := newAsker(t)
+		p := w.start(1, nil)
+		w.connect().asks("q1")
+		wantParked(t, p.finish())
+		return w
+	},
 	"unlisted": func(t *testing.T) *world {
 		w := newListed(t, "form", "save")
 		p := w.start(1, nil)

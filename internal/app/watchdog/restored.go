@@ -37,6 +37,12 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		have := j.Tasks[name]
 		task := supervise.Task{Name: name, Phase: supervise.Pending, Begun: have.Begun, Listed: true, Dropped: have.Unlisted,
 			Corrections: have.Corrections, Rejected: have.Rejected, RejectedReason: cmp.Or(have.RejectedReason, protocol.ReasonAnswerRejected)}
+		if have.Parked && have.Start == 0 && have.Before == 0 {
+			task.Parked = have.Asked
+		}
+		if have.Parking {
+			s.End, s.Parking = supervise.Await, have.Asked
+		}
 		switch {
 		case have.Done:
 			task.Phase = supervise.Done

@@ -63,7 +63,7 @@ func TestAnUnknownRuntimeIsNotStarted(t *testing.T) {
 type monk struct{ abacus }
 
 func (monk) Launch(t runtimes.Task) runtimes.Launch {
-	env := append(slices.Clone(t.Env), "HOME="+t.Home, "CORRECTION="+t.Correction, "REMAINS="+t.Remains)
+	env := append(slices.Clone(t.Env), "HOME="+t.Home, "CORRECTION="+t.Correction, "REMAINS="+t.Remains, "REPLY="+t.Reply)
 	if t.Interrupted {
 		env = append(env, "INTERRUPTED=1")
 	}

@@ -305,7 +305,7 @@ func TestQuestions(t *testing.T) {
 	}
 	w.eventually("the question is told", func() bool {
 		s := w.intake.Status()
-		return s.Question != nil && *s.Question == protocol.Question{ID: "q1", Text: "Which colour?"} && s.State == protocol.StateWaiting
+		return s.Question != nil && *s.Question == protocol.Question{ID: "q1", Text: "Which colour?", At: s.Question.At} && !s.Question.At.IsZero() && s.State == protocol.StateWaiting
 	})
 	for _, wrong := range []map[string]any{
 		{"question_id": "q2", "question": "And which size?"},

@@ -72,6 +72,8 @@ func (d *desk) Apply(_ context.Context, operation, patch string) (tools.PatchRes
 	return r, nil
 }
 
+func (d *desk) Asks() bool { return true }
+
 func (d *desk) Ask(_ context.Context, q protocol.Question) (tools.Answer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -44,6 +44,8 @@ type Record struct {
 	TaskStarted *TaskStarted `json:"taskStarted,omitempty"`
 	// TaskRejected: the task has failed while the agent worked on it.
 	TaskRejected *TaskRejected `json:"taskRejected,omitempty"`
+	// TaskParked: the watchdog is about to end the agent and its pod, because its question waits.
+	TaskParked *TaskParked `json:"taskParked,omitempty"`
 	// TaskEnded: the agent's process has ended.
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
 	// GateRan: a gate of a task has run.
@@ -171,6 +173,11 @@ type TaskRejected struct {
 	Reason string `json:"reason,omitempty"`
 	// Message says why.
 	Message string `json:"message"`
+}
+
+// TaskParked: the attempt ends because the question of the task's agent waits. The answer starts the next attempt.
+type TaskParked struct {
+	Name string `json:"name"`
 }
 
 // TaskEnded says how the agent's process ended.

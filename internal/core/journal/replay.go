@@ -184,7 +184,9 @@ func (s *State) apply(r Record) error {
 			t.Completed, t.Work.Summary = r.Time, plain.Line(r.TaskCompleted.Summary, protocol.MaxTaskSummary)
 		})
 	case r.Asked != nil:
-		s.Asked, s.Questions = r.Asked, with(s.Questions, r.Asked.ID, r.Asked.Text)
+		s.asked(*r.Asked)
+	case r.TaskParked != nil:
+		return s.task(r.TaskParked.Name, func(t *Task) { t.Parking = true })
 	case r.Operation != nil:
 		return s.operation(*r.Operation)
 	case r.Calls != nil:
@@ -230,6 +232,15 @@ func (s *State) apply(r Record) error {
 		return fmt.Errorf("an empty record")
 	}
 	return nil
+}
+
+// asked takes a question of the agent at work. One in a record of an earlier version does not say when the agent asked.
+func (s *State) asked(q protocol.Question) {
+	s.Asked, s.Questions = &q, with(s.Questions, q.ID, q.Text)
+	if t, is := s.Tasks[s.Working()]; is && !q.At.IsZero() {
+		t.Asked = &q
+		s.Tasks[s.Working()] = t
+	}
 }
 
 // ordered takes new orders. A task that is begun and that they do not list is to be dropped, even if later orders list it again.

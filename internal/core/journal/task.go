@@ -32,6 +32,11 @@ type Task struct {
 	// Start is the runner's ID of its start, and Before the ID of the one before its last correction or restart.
 	Start, Before int64
 	ExitCode      int
+	// Asked is the newest question of the agent, or of the agent of an earlier attempt whose session it continues; nil for none.
+	Asked *protocol.Question `json:",omitempty"`
+	// Parking: the attempt ends because this question waits. Parked: an earlier attempt has ended for that, and no later one has started the agent.
+	Parking bool `json:",omitempty"`
+	Parked  bool `json:",omitempty"`
 	// Session: the agent has one. Stopped: the watchdog had orders or a signal to end it.
 	Session, Stopped bool
 	// Corrections is the number of corrections in this attempt, and Correction the text for the agent in the current one.
@@ -86,9 +91,15 @@ func (s *State) begun(b TaskBegun) error {
 		}
 	}
 	was := s.Tasks[b.Name]
+	// Under Replay a lost agent begins anew. The answer to a question is for the agent that has asked it.
+	goes := was.Interrupted && (was.Parked || b.Policy.Supervision.RestartMode != policy.RestartReplay)
+	asked := was.Asked
+	if !goes {
+		asked = nil
+	}
 	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations,
-		Interrupted: was.Interrupted && b.Policy.Supervision.RestartMode != policy.RestartReplay,
-		From:        cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work}
+		Interrupted: goes, Asked: asked, Parked: was.Parked,
+		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work}
 	return nil
 }
 
@@ -100,7 +111,7 @@ func (t *Task) correct(c TaskCorrected) {
 	t.Correction, t.Continued, t.Before = c.Text, c.ID, max(t.Before, t.Start)
 	t.Start, t.Ended, t.ExitCode, t.Stopped, t.Completed = 0, false, 0, false, time.Time{}
 	t.Failing, t.Failure = nil, nil
-	t.Gating = ""
+	t.Gating, t.Asked, t.Parked = "", nil, false
 	t.RestartText = "" // it is in the session by now
 }
 
@@ -182,6 +193,9 @@ func (s *State) completed(name string, i Intent) {
 // next is the task as a new attempt begins with it. If only its gates are missing, its agent is not started again.
 func (t Task) next() Task {
 	n := Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work}
+	if n.Interrupted { // it has the session in which it asked
+		n.Asked, n.Parked = t.Asked, t.Parking || t.Parked && t.Start == 0 && t.Before == 0
+	}
 	if t.Gating != "" {
 		n.Begun, n.Ended, n.Session, n.Interrupted = true, true, t.Session, false
 		n.Gating, n.Completed = t.Gating, t.Completed

@@ -32,9 +32,12 @@ func (p *plan) advance(s situation) {
 	}
 	exposed := next.run.untrusted() && s.o.Isolation.forbids()
 	errand := (next.run == "" || next.run == RunGate || s.o.Spec.suspended() || exposed && s.m.Attempt > 0) && s.errandWaits()
+	if !next.again.IsZero() {
+		p.wake(next.again)
+	}
 	// A Feature that waits for a user stays ReadyToMerge under a policy that suspends it, and keeps its area and its locks; who is suspended by itself
-	// lets others pass.
-	waits := next.run == "" && next.at.phase == ReadyToMerge && !s.o.Spec.Suspend
+	// lets others pass. One whose agent waits for an answer is in the middle of its work.
+	waits := next.run == "" && (next.at.phase == ReadyToMerge && !s.o.Spec.Suspend || next.at.phase == AwaitingInput)
 	p.keepLocks = waits || next.run != "" && !s.o.Spec.suspended()
 	switch {
 	case next.run == "" && !errand:

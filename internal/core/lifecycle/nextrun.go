@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -26,6 +27,8 @@ type nextRun struct {
 	refusal string
 	// lost says that a lock was taken away from the last attempt; unsure that only live facts can tell.
 	lost, unsure bool
+	// again is when another run may be wanted without any event; zero for never.
+	again time.Time
 }
 
 // wantedRun says which run should come next.
@@ -53,6 +56,8 @@ func (s situation) wantedRun() nextRun {
 			return s.afterUnserved(f)
 		}
 		return s.afterAgentFailed(f)
+	case protocol.OutcomeParked:
+		return s.afterParked()
 	case protocol.OutcomeSwitched:
 		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(
 			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})

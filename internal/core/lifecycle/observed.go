@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -96,6 +97,9 @@ type Spec struct {
 	Strategy, StrategyReason string
 	// AskRestart says that an agent continues after the loss of its pod only when a user requests it.
 	AskRestart bool
+	// Questions says how the policy handles questions of agents, and Answered which ones have an answer, by id.
+	Questions policy.Questions
+	Answered  []string
 	// Budget says that the Feature's model calls have one.
 	Budget bool
 	// Planning says that a model divides the work.
@@ -339,9 +343,12 @@ type Run struct {
 	Connected bool
 	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.
 	ConnectionChangedAt time.Time
-	// Question whose answer the agent waits for, and its id; empty for none.
+	// Question that the agent asks users, and its id; empty for none. AskedAt is when it asked; zero if that is unknown.
 	Question   string
 	QuestionID string
+	AskedAt    time.Time
+	// Guess says that the agent does not wait for the answer.
+	Guess bool
 	// Checkpoint is the newest one; nil before the first.
 	Checkpoint *Checkpoint
 	// LastValidCheckpoint is the name of the newest valid one.

@@ -55,18 +55,26 @@ func (s situation) runningSummary() summary {
 			at.phase, at.stalled = Blocked, true
 			at.message = sentence(p.Message) + fmt.Sprintf(" Look at what it does. Then let it continue with spec.requests: [{id: %s, release: {}}], or end it with spec.suspend.", s.freeID())
 		}
-	} else if r != nil && r.Question != "" {
-		at = summary{phase: AwaitingInput, reason: ReasonAwaitingInput, message: fmt.Sprintf(
-			"The agent asks: %s Answer with spec.answers: [{question: %s, text: …}].", sentence(r.Question), r.QuestionID)}
+	} else if r != nil && r.Question != "" && !r.Guess {
+		at = summary{phase: AwaitingInput, reason: protocol.ReasonAwaitingInput, message: r.asks()}
 	}
 	return at
 }
 
+// asks is the question of an agent, and how to answer it.
+func (r *Run) asks() string {
+	return fmt.Sprintf("The agent asks: %s Answer with spec.answers: [{question: %s, text: …}].", sentence(r.Question), r.QuestionID)
+}
+
 func (s situation) runningMessage(r *Run) string {
+	message := fmt.Sprintf("Attempt %d: the agent works on task %s.", s.m.Attempt, r.Task)
 	if r.Task == "" {
-		return fmt.Sprintf("Attempt %d: the agent works.", s.m.Attempt)
+		message = fmt.Sprintf("Attempt %d: the agent works.", s.m.Attempt)
 	}
-	return fmt.Sprintf("Attempt %d: the agent works on task %s.", s.m.Attempt, r.Task)
+	if r.Question != "" {
+		message += fmt.Sprintf(" It continues with its best guess about what it asked: %s It reads an answer that comes later by spec.answers: [{question: %s, text: …}].", sentence(r.Question), r.QuestionID)
+	}
+	return message
 }
 
 func (s situation) sealSummary() summary {

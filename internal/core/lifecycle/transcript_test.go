@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 var update = flag.Bool("update", false, "write what happens into the transcripts")
@@ -233,9 +234,11 @@ func tell(r *Run, args []string, now time.Time) {
 		case "fixed":
 			r.Fault = nil
 		case "asks":
-			r.Question, r.QuestionID = "Which colour?", "q1"
+			r.Question, r.QuestionID, r.AskedAt = "Which colour?", "q1", now
+		case "guesses":
+			r.Question, r.QuestionID, r.AskedAt, r.Guess = "Which colour?", "q1", now, true
 		case "hears":
-			r.Question, r.QuestionID = "", ""
+			r.Question, r.QuestionID, r.AskedAt, r.Guess = "", "", time.Time{}, false
 		case "warned":
 			r.BudgetWarning = "The budget of the Feature is nearly used"
 		case "connected", "disconnected":
@@ -250,6 +253,14 @@ func tell(r *Run, args []string, now time.Time) {
 func change(s *sim, what string, args []string) error {
 	rest := strings.Join(args, " ")
 	switch what {
+	case "answered":
+		s.spec.Answered = append(s.spec.Answered, args[0])
+	case "questions":
+		timeout, err := time.ParseDuration(args[1])
+		if err != nil {
+			return fmt.Errorf("want a timeout: %w", err)
+		}
+		s.spec.Questions = policy.Questions{Asking: policy.Asking(args[0]), Timeout: timeout, ParkAfter: 10 * time.Minute}
 	case "suspend":
 		s.spec.Suspend = true
 	case "resume":

@@ -63,7 +63,6 @@ const (
 	ReasonPodStuckTerminating     = "PodStuckTerminating"
 	ReasonObjectRejected          = "ObjectRejected"
 	ReasonNameCollision           = "NameCollision"
-	ReasonAwaitingInput           = "AwaitingInput"
 	ReasonWorkspaceReady          = "WorkspaceReady"
 	ReasonRunning                 = "Running"
 	ReasonAgentExited             = "AgentExited"

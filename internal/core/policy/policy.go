@@ -133,6 +133,8 @@ type Effective struct {
 	ModelProviders ModelProviders `json:"modelProviders,omitempty"`
 	// AllowedRoles of agents, sorted; nil allows every role, and agents without one. An empty list allows nothing.
 	AllowedRoles []string `json:"allowedRoles,omitzero"`
+	// Questions of agents to users.
+	Questions Questions `json:"questions,omitzero"`
 	// Approval that the policies ask for, whatever the Feature says.
 	Approval Approval `json:"approval"`
 	// Concurrency of Features on one repository.

@@ -72,6 +72,7 @@ type Rules struct {
 	Overlap               Overlap
 	Deliveries            Deliveries
 	AllowedRoles          []string
+	Questions             QuestionRules
 	Approval              Approval
 	MaxRunning            *int
 	MaxRunningTotal       *int

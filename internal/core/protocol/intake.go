@@ -92,6 +92,8 @@ type Orders struct {
 	NextCheckpoint int64 `json:"nextCheckpoint,omitempty"`
 	// Generation of the Feature's spec.
 	Generation int64 `json:"generation"`
+	// MayPark: the agent's pod may end while a question waits. The volumes outlive it, and the manager knows the outcome Parked.
+	MayPark bool `json:"mayPark,omitempty"`
 }
 
 // PlanningAuto is the way of planning in which work begins without an approval of the plan.

@@ -142,6 +142,10 @@ type Question struct {
 	// ID that the agent chose for it, at most MaxToolID characters.
 	ID   string `json:"id"`
 	Text string `json:"text"`
+	// At is when the agent asked; zero in an older record.
+	At time.Time `json:"at,omitzero"`
+	// Guess: the agent continues with its best guess, and does not wait for the answer.
+	Guess bool `json:"guess,omitempty"`
 }
 
 // States of a task.
@@ -348,6 +352,8 @@ const (
 	OutcomeProving = "Proving"
 	// OutcomeUnfinished: an agent has more to do, because gates before the delivery have failed, or because the orders list another task.
 	OutcomeUnfinished = "Unfinished"
+	// OutcomeParked: the agent waits for the answer to Question, and its pod ends until then.
+	OutcomeParked = "Parked"
 )
 
 // FinalReport is the result of an attempt, and its last report.
@@ -362,6 +368,8 @@ type FinalReport struct {
 	ProvedBy string `json:"provedBy,omitempty" redact:"key"`
 	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.
 	Failure *Failure `json:"failure,omitempty"`
+	// Question that a parked agent waits for; nil with any other outcome.
+	Question *Question `json:"question,omitempty"`
 	// Paths are the first printable ones of the PathCount paths that the delivery changes compared with the base.
 	Paths     []string `json:"paths,omitempty"`
 	PathCount int64    `json:"pathCount,omitempty"`

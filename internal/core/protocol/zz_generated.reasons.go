@@ -7,6 +7,7 @@ package protocol
 
 // Reasons of faults and final reports. They become reasons of conditions.
 const (
+	ReasonAwaitingInput            = "AwaitingInput"
 	ReasonModeSwitched             = "ModeSwitched"
 	ReasonCredentialsMissing       = "CredentialsMissing"
 	ReasonHostNotListed            = "HostNotListed"

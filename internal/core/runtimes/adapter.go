@@ -32,6 +32,10 @@ type Task struct {
 	Tools string
 	// ReadOnly: the agent cannot write to the workspace, and changes files by Tools.
 	ReadOnly bool
+	// NoQuestions: these tools have none to ask users.
+	NoQuestions bool
+	// Reply is the text about the question that an interrupted agent has asked; may be empty.
+	Reply string
 	// Interrupted: an agent ended in the middle of the task, for a reason that is not its fault.
 	Interrupted bool
 	// Facts for the agent in addition to Prompt and Instructions, such as where it may write.
@@ -53,8 +57,14 @@ const interruption = "You were interrupted in the middle of this task, and conti
 const ToolServer = "tidewaiter"
 
 // throughTools is the text for an agent that cannot write: the tools that it has of its own do not work.
-const throughTools = "The workspace is read-only: you cannot change files yourself. Call the tools of the MCP server " + ToolServer + ": repo_apply_patch changes files, " +
-	"repo_read_file and repo_search read them, feature_get_context says what may change, ask_user asks a user. When the task is done, call task_complete, and then end."
+func (t Task) throughTools() string {
+	ask := ", ask_user asks a user"
+	if t.NoQuestions {
+		ask = ""
+	}
+	return "The workspace is read-only: you cannot change files yourself. Call the tools of the MCP server " + ToolServer + ": repo_apply_patch changes files, " +
+		"repo_read_file and repo_search read them, feature_get_context says what may change" + ask + ". When the task is done, call task_complete, and then end."
+}
 
 // toolPatience is how long an agent waits for one of these tools, in seconds: the check of a patch may take minutes.
 const toolPatience = 300
@@ -66,13 +76,14 @@ func (t Task) Goes() bool { return t.Interrupted || t.Correction != "" }
 func (t Task) Text() string {
 	task := t.Facts.Text(strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions))
 	if t.ReadOnly {
-		task += "\n\n" + throughTools
+		task += "\n\n" + t.throughTools()
 	}
 	switch {
 	case t.Correction != "":
 		return t.Correction
 	case t.Interrupted:
-		return strings.TrimSuffix(interruption+" "+t.Remains, " ") + " What the task is:\n\n" + task
+		text := strings.TrimSuffix(interruption+" "+t.Remains, " ") + " What the task is:\n\n" + task
+		return strings.TrimPrefix(t.Reply+"\n\n"+text, "\n\n")
 	case t.Before != "":
 		return t.Before + " What the task is:\n\n" + task
 	}

@@ -38,6 +38,8 @@ const (
 	Answer Kind = "answer"
 	// AddTask gives an agent another task, because gates before the delivery have failed.
 	AddTask Kind = "addTask"
+	// Park notes that the attempt ends because Action.Question of the agent of Action.Task waits.
+	Park Kind = "park"
 	// Drop Action.Task, which the orders do not list any more and whose agent has ended.
 	Drop Kind = "drop"
 	// Rollback restores the workspace as Action.Request says.
@@ -59,10 +61,12 @@ type Action struct {
 	Kind Kind
 	// Until is the latest time for the next call of Next, for Wait; zero if only an event can change the answer.
 	Until time.Time
-	// Task is the name of the task at hand, for Start, Checkpoint, Gate, Patch, Rollback and Drop; empty for none.
+	// Task is the name of the task at hand, for Start, Checkpoint, Gate, Patch, Park, Rollback and Drop; empty for none.
 	Task string
 	// Gate to run.
 	Gate protocol.Gate
+	// Question that waits, for Park.
+	Question protocol.Question
 	// Trigger of a Checkpoint.
 	Trigger string
 	// Closes: the Checkpoint closes the task, whose process has ended.

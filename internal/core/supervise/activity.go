@@ -19,7 +19,7 @@ func (s State) activity() string {
 		return protocol.StateFrozen
 	case s.End != GoOn || s.Current() < 0:
 		return protocol.StateFinishing
-	case s.Question != nil, s.steered() && s.Measure.Rung == policy.RungHold && s.Measure.Until.IsZero():
+	case s.Question != nil && !s.Question.Guess, s.steered() && s.Measure.Rung == policy.RungHold && s.Measure.Until.IsZero():
 		return protocol.StateWaiting
 	case s.steered():
 		return protocol.StateEscalating
@@ -46,7 +46,7 @@ func (s State) offPlan() bool {
 // ended is the state of an attempt with its final report.
 func ended(f protocol.FinalReport) string {
 	switch {
-	case f.Outcome == protocol.OutcomeReadyToMerge:
+	case f.Outcome == protocol.OutcomeReadyToMerge, f.Outcome == protocol.OutcomeParked:
 		return protocol.StateWaiting
 	case f.Outcome == protocol.OutcomeSuspended, f.Outcome == protocol.OutcomeStopped, f.Reason == protocol.ReasonAnomalyPersists:
 		return protocol.StateAborted

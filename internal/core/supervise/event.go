@@ -34,6 +34,10 @@ func (s State) Begin(a Action) State {
 	default:
 		s.Doing, s.Cancelled, s.Proving = a.Kind, false, a.Gate
 	}
+	if a.Kind == Park { // from now on the agent would not hear an answer
+		s.Parking = &a.Question
+		s.end(Await)
+	}
 	if i := s.index(a.Task); a.Kind == Start && i >= 0 {
 		s.Tasks = slices.Clone(s.Tasks)
 		s.Tasks[i].Begun = true
@@ -53,7 +57,7 @@ type Ordered struct {
 	Planned bool
 }
 
-func (e Ordered) apply(s *State, _ time.Time) {
+func (e Ordered) apply(s *State, now time.Time) {
 	o := e.Orders
 	s.list(o, e.Done)
 	s.Unplanned = o.Planning != "" && !e.Planned && !slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Begun || t.Phase == Done })
@@ -67,7 +71,10 @@ func (e Ordered) apply(s *State, _ time.Time) {
 	if s.PolicyHash != o.Policy.Hash {
 		s.PolicyHash, s.Delivery.Reviewed = o.Policy.Hash, false
 	}
-	s.Mode, s.NextMode = o.Mode, o.NextMode
+	s.Mode, s.NextMode, s.MayPark = o.Mode, o.NextMode, o.MayPark
+	for i := range s.Tasks {
+		s.Tasks[i].awaits(o, now)
+	}
 	d := &s.Delivery
 	d.Push, d.RequireApproval, d.ApprovedCommit, d.Branch, d.Gates =
 		o.Delivery.Push, o.Delivery.RequireApproval, o.Delivery.ApprovedCommit, o.Delivery.Branch, o.Delivery.Gates

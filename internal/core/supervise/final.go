@@ -74,6 +74,9 @@ func (s State) failed(i int) protocol.FinalReport {
 func (s State) interrupted() protocol.FinalReport {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended, Head: s.Delivery.Head,
 		Message: "the watchdog ended the agent after a last checkpoint, and keeps the work"}
+	if s.End == Await && s.Parking != nil {
+		f = s.parked(*s.Parking)
+	}
 	if s.End == Stop {
 		f.Outcome, f.Reason = protocol.OutcomeStopped, s.StopReason
 	}
@@ -121,7 +124,7 @@ func short(commit string) string {
 func (s State) Status(base string) protocol.StatusReport {
 	r := protocol.StatusReport{
 		State: s.activity(), WorkspaceReady: true, AgentRunning: s.Agent.Running,
-		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.Question, BudgetWarning: s.Allowance.Warning,
+		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.question(), BudgetWarning: s.Allowance.Warning,
 		Conversation: s.conversation(), FilesModified: s.Place.Files, Directory: s.Place.Directory,
 	}
 	if u := s.Allowance.Usage; u.Calls > 0 {
@@ -147,6 +150,17 @@ func (s State) Status(base string) protocol.StatusReport {
 		}
 	}
 	return r
+}
+
+// question as it is reported: that of an agent that was ended for it stays.
+func (s State) question() *protocol.Question {
+	if f := s.Final; f != nil && f.Question != nil {
+		return f.Question
+	}
+	if s.Question == nil {
+		return s.Parking
+	}
+	return s.Question
 }
 
 // conversation as it is reported: an ended agent has no anomalies any more, unless it continues.

@@ -23,6 +23,7 @@ func Next(s State, now time.Time) Action {
 		held,      // an open breaker, a budget that is used up, or a user who must look, holds everything else
 		dropping,  // a task that the orders do not list any more
 		measured,  // what steering wants
+		parking,   // a question that waits too long for a pod
 		proving,   // a pod for one gate
 		sealing,   // no agent: only deliver
 		switching, // the next task wants another pod
@@ -212,9 +213,7 @@ func running(s State, now time.Time) Action {
 		return wanted && !now.Before(at)
 	}
 	over, leave := s.overdue(now)
-	if !leave.IsZero() {
-		until = leave
-	}
+	until = earliest(leave, s.parksAt())
 	switch {
 	case over, s.Agent.Running && s.Tasks[s.Current()].Rejected != "":
 		return s.kill()

@@ -27,6 +27,8 @@ type Rules struct {
 	MaxFailures int
 	// MaxCorrections of a task: see Task.Corrections.
 	MaxCorrections int
+	// ParkAfter is how long a question waits before the pod ends; 0 for never.
+	ParkAfter time.Duration
 }
 
 // RulesOf takes the rules of supervision from a policy.
@@ -37,6 +39,7 @@ func RulesOf(p policy.Effective) Rules {
 		MaxChanges:     p.Execution.MaxChanges,
 		MaxFailures:    max(p.MaxCheckpointFailures, 1),
 		MaxCorrections: p.Supervision.MaxCorrections,
+		ParkAfter:      p.Questions.ParkAfter,
 	}
 }
 
@@ -82,6 +85,8 @@ type Task struct {
 	// Back says that the workspace was restored for it.
 	Restart, RestartReason string
 	Back                   bool
+	// Parked is the question that an earlier attempt has ended for, and that has no answer yet; nil for none.
+	Parked *protocol.Question
 	// Continues is the ID of the act that lets the agent continue after it ended in a turn without tools; empty if there is none.
 	Continues string
 	// Failure of the agent's latest model calls, if it ended because of them; nil otherwise.
@@ -116,9 +121,10 @@ const maxResisted = 5
 // End is why an attempt ends before its work does, in rising order of urgency.
 type End int
 
-// Ends. Terminate leaves without a final report: another attempt follows.
+// Ends. Await ends because a question waits. Terminate leaves without a final report: another attempt follows.
 const (
 	GoOn End = iota
+	Await
 	Suspend
 	Stop
 	Terminate
@@ -186,9 +192,13 @@ type State struct {
 	Errand bool
 	// Mode that the pod is made for, and NextMode that the next task is to run in.
 	Mode, NextMode string
-	// Patches of the agent that wait for a check, and the Question whose answer it waits for.
+	// Patches of the agent that wait for a check, and the Question that it asks users. Asking: the agent waits for the answer at this moment.
 	Patches  int
 	Question *protocol.Question
+	Asking   bool
+	// MayPark: the pod may end while a question waits. Parking is the question that it ends for; nil for none.
+	MayPark bool
+	Parking *protocol.Question
 	// Rules of the task at hand.
 	Rules Rules
 	Tasks []Task

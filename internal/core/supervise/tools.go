@@ -18,14 +18,15 @@ const leaveWithin = 30 * time.Second
 type Tools struct {
 	// Patches that wait for a check.
 	Patches int
-	// Question that waits for an answer; nil for none.
+	// Question that has no answer; nil for none. Asking: a call of the agent waits for it.
 	Question *protocol.Question
+	Asking   bool
 	// Completed is when the agent said that the task is done; zero before.
 	Completed time.Time
 }
 
 func (e Tools) apply(s *State, _ time.Time) {
-	s.Patches, s.Question = e.Patches, e.Question
+	s.Patches, s.Question, s.Asking = e.Patches, e.Question, e.Asking
 	if i := s.Current(); i >= 0 && s.Mode == policy.ModeDeterministic { // otherwise the exit code says it
 		s.Tasks[i].Completed = e.Completed
 	}

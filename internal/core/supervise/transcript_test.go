@@ -110,6 +110,8 @@ func (p *player) scene(fields []string) bool {
 				p.state.Rules.MaxCorrections = n
 			case "failures":
 				p.state.Rules.MaxFailures = n
+			case "park":
+				p.state.Rules.ParkAfter = d
 			}
 		}
 	case "tasks":
@@ -134,6 +136,10 @@ func (p *player) scene(fields []string) bool {
 		}
 	case "sessions":
 		p.state.Sessions = true
+	case "parkable":
+		p.orders.MayPark = true
+	case "parked": // by an earlier attempt, and asked at the beginning
+		p.state.Tasks = append(p.state.Tasks, supervise.Task{Name: fields[1], Phase: supervise.Pending, Parked: &protocol.Question{ID: fields[2], Text: "Which one?", At: epoch}})
 	case "unseen":
 		p.state.Checkpoints.Unseen = true
 	case "approval":
@@ -279,6 +285,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Undelivered{Fault: protocol.Fault{Reason: protocol.ReasonRepositoryUnreachable, Message: arg}}
 	case "tools":
 		return p.tools(args)
+	case "parks":
+		return supervise.ParkedNow{}
 	case "dropped":
 		return supervise.Dropped{Task: p.last.Task}
 	case "gated":
@@ -352,8 +360,14 @@ func (p *player) tools(args []string) supervise.Event {
 		switch key {
 		case "patches":
 			e.Patches, _ = strconv.Atoi(value)
-		case "asked":
-			e.Question = &protocol.Question{ID: value, Text: "Which one?"}
+		case "asked", "guessed":
+			id, at, _ := strings.Cut(value, "@")
+			e.Question = &protocol.Question{ID: id, Text: "Which one?", Guess: key == "guessed"}
+			if d, err := time.ParseDuration(at); err == nil {
+				e.Question.At = epoch.Add(d)
+			}
+		case "asking":
+			e.Asking = true
 		case "completed":
 			at, err := time.ParseDuration(value)
 			if err != nil {
@@ -371,6 +385,10 @@ func (p *player) ordered(args []string) supervise.Event {
 		switch key {
 		case "suspend":
 			p.orders.Suspend = true
+		case "answer":
+			p.orders.Answers = append(p.orders.Answers, protocol.Answer{Question: value, Text: "This one."})
+		case "questions":
+			p.orders.Policy.Questions.Asking = policy.Asking(value)
 		case "tasks":
 			p.orders.Tasks = nil
 			for name := range strings.SplitSeq(value, ",") {

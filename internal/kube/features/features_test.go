@@ -119,7 +119,7 @@ func TestOrders(t *testing.T) {
 	want := protocol.Orders{
 		Version: protocol.OrdersVersion,
 		Feature: protocol.FeatureRef{Namespace: "shop", Name: "login", UID: "uid-1"},
-		Attempt: 3, Run: "agent", Generation: 7, Policy: effective,
+		Attempt: 3, Run: "agent", Generation: 7, MayPark: true, Policy: effective,
 		Mode: policy.ModeDeterministic, NextMode: policy.ModeInteractive, Answers: []protocol.Answer{{Question: "q1", Text: "Blue."}},
 		Repository: protocol.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
 		Agent:      protocol.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c"}, Args: []string{"true"}, Env: []string{"A=1"}},

@@ -56,6 +56,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Mode:       policy.ModeInteractive,
 		NextMode:   Mode(f, effective).Mode,
 		Generation: f.Generation,
+		MayPark:    !Ephemeral(f),
 	}
 	if f.Status.Job != nil {
 		o.Run = string(coreRun(f.Status.Job.Run))

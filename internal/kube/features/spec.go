@@ -38,6 +38,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		NotActedOn:  inert.Feature(f),
 		Budget:      effective.Budgets.Any(),
 		Planning:    planning(f) != "",
+		Questions:   effective.Questions,
 		AskRestart:  effective.Supervision.RestartMode == policy.RestartAsk,
 	}
 	s.Strategy, s.StrategyReason = strategy(f, effective)
@@ -63,6 +64,9 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	s.ProvedBy, s.GateNotice = coregates.SumAll(required), ReplacedGates(f, effective)
 	if d := f.Spec.Delivery; d != nil {
 		s.ApprovedCommit = d.ApprovedCommit
+	}
+	for _, a := range f.Spec.Answers {
+		s.Answered = append(s.Answered, a.Question)
 	}
 	for _, r := range f.Spec.Requests {
 		q := lifecycle.Request{ID: r.ID, Kind: requestKind(r)}
@@ -169,7 +173,8 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		run.Fault = &lifecycle.Problem{Reason: r.Fault.Reason, Message: r.Fault.Message}
 	}
 	if r.Question != nil {
-		run.Question, run.QuestionID = r.Question.Text, r.Question.ID
+		run.Question, run.QuestionID, run.Guess = r.Question.Text, r.Question.ID, r.Question.Guess
+		run.AskedAt = timeOf(r.Question.AskedTime)
 	}
 	if k := r.LastCheckpoint; k != nil {
 		run.Checkpoint = &lifecycle.Checkpoint{Name: k.Name, Verdict: string(k.Verdict), Reason: k.Reason, Message: k.Message}

@@ -125,8 +125,18 @@ func validate(r, before protocol.Report) error {
 	case r.Final != nil:
 		return errors.Join(
 			oneOf("final.outcome", r.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked,
-				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished),
-			hash("final.head", r.Final.Head), digest("final.gate", r.Final.Gate), digest("final.provedBy", r.Final.ProvedBy), validatePaths(*r.Final), validateFailure(r.Final.Failure))
+				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished, protocol.OutcomeParked),
+			hash("final.head", r.Final.Head), digest("final.gate", r.Final.Gate), digest("final.provedBy", r.Final.ProvedBy), validatePaths(*r.Final), validateFailure(r.Final.Failure), validateQuestion("final.question", r.Final.Question))
+	}
+	return nil
+}
+
+func validateQuestion(where string, q *protocol.Question) error {
+	if q != nil && (q.ID == "" || q.Text == "") {
+		return fmt.Errorf("%s has no id or no text", where)
+	}
+	if q != nil && q.At.Year() > 9999 {
+		return fmt.Errorf("%s.at is not a time", where)
 	}
 	return nil
 }

@@ -124,6 +124,9 @@ func apply(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 			Message: Clean(r.Final.Message, maxMessage), Head: r.Final.Head, Gate: r.Final.Gate, ProvedBy: r.Final.ProvedBy,
 			Paths: deliveredPaths(r.Final.Paths), PathCount: min(r.Final.PathCount, maxNumber),
 		}
+		if r.Final.Outcome == protocol.OutcomeParked { // whatever the last status was that came
+			run.Question = question(r.Final.Question)
+		}
 		if f := r.Final.Failure; f != nil {
 			run.Final.Failure = &v1alpha1.CallFailure{Class: f.Class, Cause: Clean(f.Cause, protocol.MaxCause), Calls: int64(f.Calls)}
 		}

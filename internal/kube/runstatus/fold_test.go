@@ -60,6 +60,16 @@ func TestFold(t *testing.T) {
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Preparing", ReportTime: at(1)},
 				Fault: &v1alpha1.RunFault{Reason: "RevisionNotFound", Message: "no such \uFFFD[31mbranch"}},
 		},
+		"a question that ends the attempt, whatever the last status was": {
+			attempt: 1,
+			reports: []protocol.Report{
+				reports.New(1, 1, protocol.StatusReport{State: protocol.StateWaiting}),
+				reports.New(1, 2, protocol.FinalReport{Outcome: protocol.OutcomeParked, Reason: protocol.ReasonAwaitingInput, Question: &protocol.Question{ID: "q1", Text: "Which\ncolour?", At: at(1).Time}}),
+			},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Waiting", ReportTime: at(1)},
+				Question: &v1alpha1.Question{ID: "q1", Text: "Which colour?", AskedTime: at(1)},
+				Final:    &v1alpha1.FinalReport{Epoch: 1, Outcome: "Parked", Reason: "AwaitingInput"}},
+		},
 		"directives, which a report without any leaves as they are": {
 			run: v1alpha1.RunStatus{Directives: []v1alpha1.DirectiveStatus{{ID: "old", State: "Pending"}}}, attempt: 1,
 			reports: []protocol.Report{

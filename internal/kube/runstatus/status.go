@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -52,10 +54,7 @@ func validateStatus(s protocol.StatusReport) error {
 			return errors.New("status.usage has a negative number")
 		}
 	}
-	if s.Question != nil && (s.Question.ID == "" || s.Question.Text == "") {
-		return errors.New("status.question has no id or no text")
-	}
-	return errors.Join(validatePlace(s), validateConversation(s.Conversation), validateDirectives(s.Directives),
+	return errors.Join(validateQuestion("status.question", s.Question), validatePlace(s), validateConversation(s.Conversation), validateDirectives(s.Directives),
 		hash("status.base", s.Base), hash("status.head", s.Head))
 }
 
@@ -123,10 +122,7 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 		}
 		run.Tasks = append(run.Tasks, status)
 	}
-	run.Question = nil
-	if s.Question != nil {
-		run.Question = &v1alpha1.Question{ID: Clean(s.Question.ID, maxName), Text: Clean(s.Question.Text, maxMessage)}
-	}
+	run.Question = question(s.Question)
 	if s.Usage != nil || s.BudgetWarning != "" { // a watchdog that has just started does not know yet
 		run.BudgetWarning = Clean(s.BudgetWarning, maxText)
 	}
@@ -216,4 +212,16 @@ func boundStatus(run *v1alpha1.RunStatus) {
 	if q := run.Question; q != nil {
 		q.ID = plain.CutRunes(q.ID, maxName)
 	}
+}
+
+// question that an agent asks users; nil for none.
+func question(q *protocol.Question) *v1alpha1.Question {
+	if q == nil {
+		return nil
+	}
+	shown := &v1alpha1.Question{ID: Clean(q.ID, maxName), Text: Clean(q.Text, maxMessage), Guess: q.Guess}
+	if !q.At.IsZero() {
+		shown.AskedTime = &metav1.Time{Time: q.At}
+	}
+	return shown
 }

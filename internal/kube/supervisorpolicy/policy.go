@@ -173,6 +173,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	}
 	if a := r.Agents; a != nil {
 		out.AllowedRoles = a.AllowedRoles
+		out.Questions = policy.QuestionRules{Asking: policy.Asking(a.Questions), Timeout: duration(a.QuestionTimeout), ParkAfter: duration(a.ParkAfter)}
 		out.Pod = podRules(a.Scheduling, a.ImagePullSecrets, a.Resources)
 	}
 	return out, errors.Join(append(errs, out.Validate(at))...)

@@ -156,6 +156,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}, ModelProviders: v1alpha1.ModelProvidersAllow},
 		Concurrency: &v1alpha1.ConcurrencyRules{OnLockConflict: v1alpha1.LockContentionFail, OnOverlap: v1alpha1.OverlapWait, OnDelivery: v1alpha1.DeliveryNoticeDirective},
 		Agents: &v1alpha1.AgentRules{
+			Questions: v1alpha1.AskingGuess, QuestionTimeout: &metav1.Duration{Duration: time.Hour}, ParkAfter: &metav1.Duration{},
 			AllowedRoles: []string{"dba"}, ImagePullSecrets: []v1alpha1.SecretRef{{Name: "mirror"}},
 			Resources: v1alpha1.Resources{Limits: corev1.ResourceList{"memory": resource.MustParse("1024Mi")}, Requests: corev1.ResourceList{"cpu": resource.MustParse("1500m")}},
 			Scheduling: &v1alpha1.Scheduling{
@@ -185,6 +186,9 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	if got.ToolResults != policy.ToolResultsRedacted || got.LedgerFailure != policy.LedgerIgnore {
 		t.Errorf("ledger %q, %q", got.LedgerFailure, got.ToolResults)
+	}
+	if diff := cmp.Diff(policy.QuestionRules{Asking: policy.AskGuess, Timeout: ptr.To(time.Hour), ParkAfter: new(time.Duration)}, got.Questions); diff != "" {
+		t.Errorf("questions (-want +got):\n%s", diff)
 	}
 	if want := (policy.Role{Name: "dba", SaluteEveryTurns: 2, Stall: 3, Alternate: "a", Contingent: "c", Emergency: "e"}); got.Roles[0] != want {
 		t.Errorf("role %+v", got.Roles[0])

@@ -62,7 +62,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 	}
 	text := runtimes.Task{Prompt: prompt, Instructions: tasks[at].Instructions, Facts: features.Facts(&f, effective, tasks[at].Name)}
 	if features.Mode(&f, effective).Mode == policy.ModeDeterministic {
-		text.Tools, text.ReadOnly = "http://127.0.0.1"+protocol.MCPPath, true
+		text.Tools, text.ReadOnly, text.NoQuestions = "http://127.0.0.1"+protocol.MCPPath, true, effective.Questions.Asking == policy.AskOff
 	}
 	told := text.Apart()
 	if runtime, _ := runtimes.Find(f.Spec.Agent.Runtime); runtime.Adapter != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,5 +48,27 @@ func TestToolsBesideOthers(t *testing.T) {
 	}
 	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "repo_apply_patch", Arguments: map[string]any{"operation_id": "one", "patch": "p"}}); err == nil {
 		t.Error("it can send patches")
+	}
+}
+
+// TestNoQuestions: where the policy lets nobody be asked, neither a tool nor a text speaks of it.
+func TestNoQuestions(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		server := httptest.NewUnstartedServer(nil)
+		defer server.Close()
+		server.Config.Handler = handler(server.Listener.Addr().String(), Options{Backend: deskStub{silent: true}, ReadOnly: readOnly, Directives: deskStub{}, Understood: understands, Log: slog.New(slog.DiscardHandler)})
+		server.Start()
+		session := connect(t, server.URL+"/mcp")
+		list, err := session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(list.Tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := string(text) + session.InitializeResult().Instructions; strings.Contains(all, "ask_user") || !strings.Contains(all, "task_complete") {
+			t.Errorf("read-only %v: %s", readOnly, all)
+		}
 	}
 }

@@ -15,15 +15,21 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// The text for an agent that works through the tools, and for one that has others to read and write with.
-const (
-	throughTools = `The workspace is read-only. Read files with repo_read_file and repo_search, change them with repo_apply_patch. The
+// instructions for an agent that works through the tools, or that has others to read and write with.
+func instructions(readOnly, asks bool) string {
+	ask := ""
+	if asks {
+		ask = "Call ask_user when only a user can decide. "
+	}
+	if !readOnly {
+		return `A supervisor checks your work. feature_get_context says which paths may change and which directives of users are open: address
+each, and settle it with directive_settle. ` + ask + `When the task is done, call task_complete, and then end.`
+	}
+	return `The workspace is read-only. Read files with repo_read_file and repo_search, change them with repo_apply_patch. The
 supervisor checks each patch by the rules of the project before it applies it. A patch that breaks a rule comes back with the rule and
-what to do instead. Call feature_get_context first, ask_user when only a user can decide, and task_complete when the
-task is done; then exit. Address every directive of feature_get_context, and settle it with directive_settle.`
-	besideOthers = `A supervisor checks your work. feature_get_context says which paths may change and which directives of users are open: address
-each, and settle it with directive_settle. Call ask_user when only a user can decide. When the task is done, call task_complete, and then end.`
-)
+what to do instead. Call feature_get_context first. ` + ask + `Call task_complete when the task is done; then exit.
+Address every directive of feature_get_context, and settle it with directive_settle.`
+}
 
 // maxSummary bounds what an agent says of a finished task, in bytes.
 const maxSummary = 4000
@@ -56,22 +62,28 @@ type completeOutput struct {
 // costs a turn of a model.
 const longestWait = 50 * time.Second
 
-// register makes the tools known to a server. A new tool is a few lines here and one in a text above.
-func register(s *mcp.Server, o Options) {
+// register makes the tools known to a server, with the one for questions or without it. A new tool is a few lines here and one in a text above.
+func register(s *mcp.Server, o Options, asks bool) {
 	registerContext(s, o)
 	if o.ReadOnly {
 		registerRepository(s, o)
 	}
-	mcp.AddTool(s, &mcp.Tool{Name: "ask_user", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
-		Description: "Ask a user. Users may take hours: while the status is pending, call it again with the same question_id."},
-		func(ctx context.Context, _ *mcp.CallToolRequest, in questionInput) (*mcp.CallToolResult, Answer, error) {
-			return ask(ctx, o.Backend, in)
-		})
+	if asks {
+		registerQuestions(s, o)
+	}
 	registerDirectives(s, o.Directives)
 	if o.ReadOnly {
 		registerUnderstood(s, o.Understood)
 	}
 	registerComplete(s, o)
+}
+
+func registerQuestions(s *mcp.Server, o Options) {
+	mcp.AddTool(s, &mcp.Tool{Name: "ask_user", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
+		Description: "Ask a user. Users may take hours: while the status is pending, call it again with the same question_id."},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in questionInput) (*mcp.CallToolResult, Answer, error) {
+			return ask(ctx, o.Backend, in)
+		})
 }
 
 func registerContext(s *mcp.Server, o Options) {

@@ -86,22 +86,30 @@ func newServer(ctx context.Context, h http.Handler, log *slog.Logger) *http.Serv
 
 // handler speaks MCP without sessions: nothing is kept for a client between two requests, however many it begins.
 func handler(address string, o Options) http.Handler {
-	instructions := besideOthers
-	if o.ReadOnly {
-		instructions = throughTools
+	asking, silent := o.server(true), o.server(false)
+	choose := func(*http.Request) *mcp.Server { // each task has a policy of its own
+		if o.Backend.Asks() {
+			return asking
+		}
+		return silent
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "tidewaiter", Version: "1"}, &mcp.ServerOptions{Instructions: instructions})
-	register(server, o)
-	if o.Words != nil {
-		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { return beside(next, o.Words) })
-	}
-	server.AddReceivingMiddleware(unanswered)
-	stream := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+	stream := mcp.NewStreamableHTTPHandler(choose, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody,
 	})
 	mux := http.NewServeMux()
 	mux.Handle(protocol.MCPPath, stream)
 	return loopback.Guard(address, fewLarge(mux))
+}
+
+// server of the tools, with the one for questions or without it.
+func (o Options) server(asks bool) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "tidewaiter", Version: "1"}, &mcp.ServerOptions{Instructions: instructions(o.ReadOnly, asks)})
+	register(server, o, asks)
+	if o.Words != nil {
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { return beside(next, o.Words) })
+	}
+	server.AddReceivingMiddleware(unanswered)
+	return server
 }
 
 // codeAway is the code of ErrAway, one of the codes that JSON-RPC 2.0 leaves to servers (-32000 to -32099) and MCP does not use.

@@ -27,6 +27,8 @@ type Backend interface {
 	Tree() (*objects.Tree, error)
 	// Apply checks a patch and applies it to the workspace if it is valid. A refused patch is not an error.
 	Apply(ctx context.Context, operation, patch string) (PatchResult, error)
+	// Asks says whether the agent may ask users in its task.
+	Asks() bool
 	// Ask a question, and wait a while for the answer.
 	Ask(ctx context.Context, q protocol.Question) (Answer, error)
 	// Complete says that the task is done.
@@ -98,14 +100,16 @@ type Violation struct {
 const (
 	Answered = "answered"
 	Waiting  = "pending"
+	// Guess: nobody answers now, and the agent continues with its best guess.
+	Guess = "guess"
 )
 
 // Answer to a question.
 type Answer struct {
 	QuestionID string `json:"question_id"`
-	// Status is answered, or pending: the agent then asks the same question again with the same id.
+	// Status is answered, guess, or pending: the agent then asks the same question again with the same id.
 	Status string `json:"status"`
 	Answer string `json:"answer,omitempty"`
-	// Message says what to do while it is pending.
+	// Message says what to do without an answer.
 	Message string `json:"message,omitempty"`
 }

@@ -26,7 +26,11 @@ import (
 )
 
 // deskStub knows a tree, and does nothing.
-type deskStub struct{ tree *objects.Tree }
+type deskStub struct {
+	tree *objects.Tree
+	// silent: the agent may not ask.
+	silent bool
+}
 
 func (d deskStub) Context() Context             { return Context{Task: "form"} }
 func (d deskStub) Tree() (*objects.Tree, error) { return d.tree, nil }
@@ -37,6 +41,7 @@ func (d deskStub) Apply(_ context.Context, operation, _ string) (PatchResult, er
 	return PatchResult{OperationID: operation, Status: Applied}, nil
 }
 
+func (d deskStub) Asks() bool                                             { return !d.silent }
 func (d deskStub) Ask(context.Context, protocol.Question) (Answer, error) { return Answer{}, nil }
 func (d deskStub) Complete(context.Context, string) error {
 	return errors.New("not yet")
@@ -83,7 +88,7 @@ func serveSaying(t *testing.T, files map[string]string, words func() string) str
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, ReadOnly: true, Words: words, Directives: deskStub{}, Understood: understands, Repository: repository, Log: slog.New(slog.DiscardHandler)})
+		served <- Serve(ctx, l, Options{Backend: deskStub{tree: tree}, ReadOnly: true, Words: words, Directives: deskStub{}, Understood: understands, Repository: repository, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		stop()

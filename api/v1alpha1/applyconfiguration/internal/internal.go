@@ -113,6 +113,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: parkAfter
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: questionTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: questions
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Asking
     - name: resources
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Resources
@@ -184,6 +193,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: hash
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Asking
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.AutoCorrect
   map:
     fields:
@@ -1472,6 +1483,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Question
   map:
     fields:
+    - name: askedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: guess
+      type:
+        scalar: boolean
     - name: id
       type:
         scalar: string

@@ -23,6 +23,9 @@ func (s *Service) Settle(w directives.Word) error {
 	return nil
 }
 
+// Reply is the answer to a question, for an agent that has not heard it; empty if there is none.
+func (s *Service) Reply(question string) string { return s.Given().Reply(answerID(question)) }
+
 // Answered says that the agent got the answer to a question by asking for it.
 func (s *Service) Answered(question string) {
 	s.Learn(directives.News{Told: []string{answerID(question)}, How: "the agent has asked for it"})

@@ -10,9 +10,11 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 	"github.com/tidewaiter/tidewaiter/internal/pod/tools"
@@ -34,6 +36,7 @@ type Backend struct {
 	calls   chan Call
 	// answered gets the answer that reached the agent.
 	answered func(question string)
+	now      func() time.Time
 	// view is how things stood when the loop told it last.
 	view   atomic.Pointer[view]
 	closed chan struct{}
@@ -50,9 +53,9 @@ type view struct {
 }
 
 // New makes a backend, and the queue behind it, which only the loop may use. The function tree returns the tree of the workspace now. The
-// backend calls answered with each answer that the agent gets.
-func New(j Journal, tree func() (*objects.Tree, error), answered func(question string)) (*Backend, *Queue) {
-	b := &Backend{journal: j, trees: tree, answered: answered, calls: make(chan Call), closed: make(chan struct{})}
+// backend calls answered with each answer that the agent gets. The function now is the clock.
+func New(j Journal, tree func() (*objects.Tree, error), answered func(question string), now func() time.Time) (*Backend, *Queue) {
+	b := &Backend{journal: j, trees: tree, answered: answered, now: now, calls: make(chan Call), closed: make(chan struct{})}
 	b.view.Store(&view{})
 	return b, &Queue{backend: b, journal: j}
 }
@@ -89,7 +92,9 @@ type questionCall struct {
 }
 
 type questionDone struct {
+	// answer of a user; nil if there is none. guess: nobody is waited for.
 	answer *protocol.Answer
+	guess  bool
 	err    error
 }
 
@@ -164,7 +169,7 @@ func (b *Backend) Ask(ctx context.Context, q protocol.Question) (tools.Answer, e
 		if done.answer != nil {
 			b.answered(q.ID)
 		}
-		return answered(q.ID, done.answer), done.err
+		return answered(q.ID, done), done.err
 	case <-ctx.Done():
 	case <-b.closed:
 	}
@@ -177,15 +182,24 @@ func (b *Backend) unanswered(id string) (tools.Answer, error) {
 	case <-b.closed:
 		return tools.Answer{}, tools.ErrAway
 	default:
-		return answered(id, nil), nil
+		return answered(id, questionDone{}), nil
 	}
 }
 
-func answered(id string, a *protocol.Answer) tools.Answer {
-	if a == nil {
-		return tools.Answer{QuestionID: id, Status: tools.Waiting, Message: "the question has no answer yet: ask again with the same question_id"}
+func answered(id string, done questionDone) tools.Answer {
+	switch {
+	case done.answer != nil:
+		return tools.Answer{QuestionID: id, Status: tools.Answered, Answer: done.answer.Text}
+	case done.guess:
+		return tools.Answer{QuestionID: id, Status: tools.Guess, Message: "nobody answers now: continue with your best guess, and say in your summary what you assumed. The supervisor tells you an answer that comes later"}
 	}
-	return tools.Answer{QuestionID: id, Status: tools.Answered, Answer: a.Text}
+	return tools.Answer{QuestionID: id, Status: tools.Waiting, Message: "the question has no answer yet: ask again with the same question_id"}
+}
+
+// Asks implements tools.Backend.
+func (b *Backend) Asks() bool {
+	j := b.journal.State()
+	return j.Tasks[j.Working()].Policy.Questions.Asking != policy.AskOff
 }
 
 // Complete implements tools.Backend.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/tools"
@@ -27,7 +28,9 @@ type Queue struct {
 	backend *Backend
 	journal Journal
 	// open: the task accepts patches.
-	open   bool
+	open bool
+	// ended: the agent is to be ended, so that it does not hear an answer any more. The next attempt tells it.
+	ended  bool
 	task   string
 	orders protocol.Orders
 	// patches that wait, the oldest first, and the one that is being checked.
@@ -50,7 +53,7 @@ func (q *Queue) Handle(c Call) {
 
 // See takes the state of the run, and returns what the agent has asked for.
 func (q *Queue) See(s supervise.State, o protocol.Orders) supervise.Tools {
-	q.open, q.task, q.orders = s.TakesPatches(), s.AtWork(), o
+	q.open, q.ended, q.task, q.orders = s.TakesPatches(), s.Stopped(), s.AtWork(), o
 	q.backend.view.Store(&view{orders: o, task: q.task, tasks: s.Status("").Tasks})
 	q.patches = slices.DeleteFunc(q.patches, func(p *PatchCall) bool {
 		if !q.open {
@@ -58,22 +61,30 @@ func (q *Queue) See(s supervise.State, o protocol.Orders) supervise.Tools {
 		}
 		return !q.open || p.ctx.Err() != nil
 	})
-	q.asked = slices.DeleteFunc(q.asked, func(c *questionCall) bool {
-		answer := answerTo(o, c.ID)
-		if answer != nil {
-			c.done <- questionDone{answer: answer}
-		}
-		return answer != nil || c.ctx.Err() != nil
-	})
 	j := q.journal.State()
-	t := supervise.Tools{Patches: len(q.patches)}
+	q.asked = slices.DeleteFunc(q.asked, func(c *questionCall) bool {
+		done := questionDone{answer: answerTo(o, c.ID), guess: j.Asked != nil && j.Asked.ID == c.ID && q.guesses(j, *j.Asked)}
+		over := !q.ended && (done.answer != nil || done.guess)
+		if over {
+			c.done <- done
+		}
+		return over || c.ctx.Err() != nil
+	})
+	t := supervise.Tools{Patches: len(q.patches), Asking: len(q.asked) > 0}
 	if i := s.Current(); i >= 0 {
 		t.Completed = j.Tasks[s.Tasks[i].Name].Completed
 	}
-	if a := j.Asked; a != nil && answerTo(o, a.ID) == nil {
-		t.Question = a
+	if j.Asked != nil && answerTo(o, j.Asked.ID) == nil {
+		asked := *j.Asked
+		asked.Guess = q.guesses(j, asked)
+		t.Question = &asked
 	}
 	return t
+}
+
+// guesses says whether the agent has to continue without the answer to its question, by the policy that is pinned for its task.
+func (q *Queue) guesses(j journal.State, asked protocol.Question) bool {
+	return j.Tasks[j.Working()].Policy.Questions.Guess(asked.At, q.backend.now())
 }
 
 // Take returns the patch that has waited longest, for a check; nil if its caller has gone. Finish answers it.
@@ -120,23 +131,34 @@ func (q *Queue) submit(call *PatchCall) {
 // ask journals a new question.
 func (q *Queue) ask(call *questionCall) {
 	j := q.journal.State()
+	task := j.Tasks[q.task]
 	text, asked := j.Questions[call.ID]
+	waits := j.Asked != nil && answerTo(q.orders, j.Asked.ID) == nil && !q.guesses(j, *j.Asked)
+	call.At = q.backend.now()
+	if same := task.Asked; same != nil && same.ID == call.ID { // it waits since then, also in another attempt
+		call.At = same.At
+	}
 	done := questionDone{answer: answerTo(q.orders, call.ID)}
 	switch {
-	case q.task == "":
+	case q.task == "", q.ended:
 		done = questionDone{err: errClosed}
 	case asked && text != call.Text:
 		done = questionDone{err: fmt.Errorf("question_id %s belongs to another question: use a new id", call.ID)}
 	case done.answer != nil:
-	case j.Asked != nil && j.Asked.ID != call.ID && answerTo(q.orders, j.Asked.ID) == nil:
+	case task.Policy.Questions.Asking == policy.AskOff:
+		done.err = errors.New("the policy of this project lets no agent ask users: decide by yourself")
+	case waits && j.Asked.ID != call.ID:
 		done.err = fmt.Errorf("question %s still waits for its answer: ask one at a time", j.Asked.ID)
-	case j.Asked != nil && j.Asked.ID == call.ID:
+	case waits:
 		q.asked = append(q.asked, call)
 		return
 	case !asked && len(j.Questions) >= maxQuestions:
 		done.err = fmt.Errorf("you have asked %d questions, and there is no answer to more: decide by yourself", maxQuestions)
+	case asked && q.guesses(j, call.Question): // which is known: an agent that asks again and again writes no record each time
+		done.guess = true
 	default:
-		if done.err = q.journal.Note(journal.Record{Asked: &call.Question}); done.err == nil {
+		done.guess = q.guesses(j, call.Question)
+		if done.err = q.journal.Note(journal.Record{Asked: &call.Question}); done.err == nil && !done.guess {
 			q.asked = append(q.asked, call)
 			return
 		}

@@ -30,26 +30,31 @@ type office struct {
 	queue  *toolbackend.Queue
 	state  supervise.State
 	orders protocol.Orders
+	now    time.Time
 	// told are the questions whose answers the agent got.
 	told []string
 }
 
-func newOffice(t *testing.T) *office {
+func newOffice(t *testing.T, questions ...policy.Questions) *office {
 	t.Helper()
+	var pinned policy.Effective
+	for _, q := range questions {
+		pinned.Questions = q
+	}
 	j, err := trusted.OpenJournal(trusted.Dir(t.TempDir()), trusted.FoldAbove, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = j.Close() })
 	for _, r := range []journal.Record{
-		{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}}, {Base: &journal.Base{Commit: "b", Tree: "t"}}, {TaskBegun: &journal.TaskBegun{Name: "form"}},
+		{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}}, {Base: &journal.Base{Commit: "b", Tree: "t"}}, {TaskBegun: &journal.TaskBegun{Name: "form", Policy: pinned}},
 	} {
 		if err := j.Note(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	o := &office{t: t, state: supervise.State{Mode: policy.ModeDeterministic, Tasks: []supervise.Task{{Name: "form", Phase: supervise.Running}}}}
-	o.Backend, o.queue = toolbackend.New(j, func() (*objects.Tree, error) { return nil, nil }, func(question string) { o.told = append(o.told, question) })
+	o := &office{t: t, now: time.Date(2026, 11, 28, 5, 0, 0, 0, time.UTC), state: supervise.State{Mode: policy.ModeDeterministic, Tasks: []supervise.Task{{Name: "form", Phase: supervise.Running}}}}
+	o.Backend, o.queue = toolbackend.New(j, func() (*objects.Tree, error) { return nil, nil }, func(question string) { o.told = append(o.told, question) }, func() time.Time { return o.now })
 	o.orders = protocol.Orders{Feature: protocol.FeatureRef{Namespace: "shop", Name: "login"}, Prompt: "Do it.", Tasks: []protocol.Task{{Name: "form", Instructions: "Well."}}}
 	o.look()
 	return o
@@ -228,5 +233,86 @@ func TestTheViewIsTheLoops(t *testing.T) {
 	o.look()
 	if c := o.Context(); c.Task != "" {
 		t.Errorf("task %q, want none", c.Task)
+	}
+}
+
+// seen is the question that the loop is told of.
+func seen(t *testing.T, got supervise.Tools, id string, guess, asking bool) {
+	t.Helper()
+	if q := got.Question; q == nil || q.ID != id || q.Guess != guess || got.Asking != asking || q.At.IsZero() {
+		t.Errorf("question %+v, asking %v", q, got.Asking)
+	}
+}
+
+// TestGuess: the agent goes on at once, people see the question, and an answer is given to an agent that asks again. Asking again writes nothing.
+func TestGuess(t *testing.T) {
+	o := newOffice(t, policy.Questions{Asking: policy.AskGuess})
+	q1 := o.question(t.Context(), "q1", "Which colour?")
+	seen(t, o.hear(), "q1", true, false)
+	want(t, "the first", <-q1, "guess")
+	q2 := o.question(t.Context(), "q2", "Which size?")
+	seen(t, o.hear(), "q2", true, false)
+	want(t, "another", <-q2, "guess")
+	for range 3 {
+		again := o.question(t.Context(), "q1", "Which colour?")
+		seen(t, o.hear(), "q2", true, false) // there is no record of it
+		want(t, "once more", <-again, "guess")
+	}
+	o.orders.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}}
+	o.look()
+	again := o.question(t.Context(), "q1", "Which colour?")
+	o.hear()
+	want(t, "answered", <-again, "Blue.")
+}
+
+// TestTimeout: after it the agent guesses, whether it waits at that moment or asks again, and may ask something else.
+func TestTimeout(t *testing.T) {
+	o := newOffice(t, policy.Questions{Asking: policy.AskWait, Timeout: time.Hour})
+	q1 := o.question(t.Context(), "q1", "Which colour?")
+	seen(t, o.hear(), "q1", false, true)
+	o.now = o.now.Add(59 * time.Minute)
+	seen(t, o.look(), "q1", false, true)
+	o.now = o.now.Add(time.Minute)
+	seen(t, o.look(), "q1", true, false)
+	want(t, "at the end", <-q1, "guess")
+	again := o.question(t.Context(), "q1", "Which colour?")
+	seen(t, o.hear(), "q1", true, false)
+	want(t, "once more", <-again, "guess")
+	o.question(t.Context(), "q2", "Which size?")
+	seen(t, o.hear(), "q2", false, true)
+}
+
+// TestOff: there is no tool to ask, and a client that has it from before is told so.
+func TestOff(t *testing.T) {
+	o := newOffice(t, policy.Questions{Asking: policy.AskOff})
+	if o.Asks() {
+		t.Error("it may ask")
+	}
+	q1 := o.question(t.Context(), "q1", "Which colour?")
+	if got := o.hear(); got.Question != nil {
+		t.Errorf("question %+v", got.Question)
+	}
+	want(t, "refused", <-q1, "decide by yourself")
+	if !newOffice(t).Asks() {
+		t.Error("under the policy of an older record it may not ask")
+	}
+}
+
+// TestAnEndedAgentGetsNoAnswer: it would not hear it, and nobody would tell it again.
+func TestAnEndedAgentGetsNoAnswer(t *testing.T) {
+	o := newOffice(t, policy.Questions{Asking: policy.AskWait})
+	ctx, leave := context.WithCancel(t.Context())
+	q1 := o.question(ctx, "q1", "Which colour?")
+	seen(t, o.hear(), "q1", false, true)
+	o.state.End = supervise.Await
+	o.orders.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}}
+	o.look()
+	again := o.question(t.Context(), "q1", "Which colour?")
+	o.hear()
+	want(t, "asked again", <-again, "the attempt is ending")
+	leave()
+	want(t, "the call that waits", <-q1, "pending")
+	if len(o.told) > 0 {
+		t.Errorf("it was told %q", o.told)
 	}
 }

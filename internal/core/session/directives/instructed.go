@@ -25,6 +25,17 @@ func (l List) Instructions() (lines []string) {
 	return append([]string{asked}, lines...)
 }
 
+// Reply is the text of the answer with the given id, for an agent that starts and has not heard it, with the mark by which Read finds it. It is empty
+// if there is no such answer.
+func (l List) Reply(id string) string {
+	for _, d := range l.Open() {
+		if d.ID == id && d.Inform {
+			return quoted(d.line("")) + " [" + d.sum + "]"
+		}
+	}
+	return ""
+}
+
 // quoted is a text whose second and later lines cannot be taken for anything else: they have a mark in front. Control characters become U+FFFD.
 func quoted(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -57,13 +68,13 @@ func breaks(r rune) bool {
 	return r < ' ' || r >= 0x7f && r <= 0x9f || r == '\u2028' || r == '\u2029'
 }
 
-// Read adds the directives that stand in the agent's instructions, so that no note repeats them. The instructions are among the given number of
+// Read adds the directives that stand in the agent's instructions, and the answer with which it starts, so that no note repeats them. The instructions are among the given number of
 // entries of the conversation, and shows says whether a mark is there. The turn is the one of the request.
 func (m Told) Read(l List, turn int64, entries int, shows func(mark string) bool) Told {
 	next := slices.Clone(m)
 	for _, d := range l.Open() {
 		i := slices.IndexFunc(next, func(s Said) bool { return s.ID == d.ID })
-		if d.Inform || i >= 0 && next[i].Sum == d.sum && !next[i].Back || !shows(d.sum) {
+		if i >= 0 && next[i].Sum == d.sum && !next[i].Back || !shows(d.sum) {
 			continue
 		}
 		said := Said{ID: d.ID, Sum: d.sum, After: entries, Instructed: true, First: turn, Last: turn, Times: 1}

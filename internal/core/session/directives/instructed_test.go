@@ -89,7 +89,8 @@ func TestRead(t *testing.T) {
 	l := book.Given(list, 0)
 	shows := func(mark string) bool { return mark != sum(list[1]) }
 	told := Told{{ID: "c", Sum: sum(list[2]), After: 1, First: 1, Last: 1, Times: 2}}.Read(l, 5, 3, shows)
-	want := Told{{ID: "c", Sum: sum(list[2]), After: 1, First: 1, Last: 1, Times: 2}, {ID: "a", Sum: sum(list[0]), After: 3, Instructed: true, First: 5, Last: 5, Times: 1}}
+	want := Told{{ID: "c", Sum: sum(list[2]), After: 1, First: 1, Last: 1, Times: 2}, {ID: "a", Sum: sum(list[0]), After: 3, Instructed: true, First: 5, Last: 5, Times: 1},
+		{ID: "answer/q1", Sum: sum(list[3]), After: 3, Instructed: true, First: 5, Last: 5, Times: 1}}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

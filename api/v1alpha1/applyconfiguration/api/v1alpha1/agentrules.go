@@ -5,6 +5,11 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // AgentRulesApplyConfiguration represents a declarative configuration of the AgentRules type for use
 // with apply.
 //
@@ -12,6 +17,12 @@ package v1alpha1
 type AgentRulesApplyConfiguration struct {
 	// allowedRoles are the roles that spec.agent.role of a Feature can name. A role must be in the list of every policy that applies and has one. With such a list, Tidewaiter refuses a Feature without a role. If no policy has a list, a Feature can have any role, or none.
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
+	// questions is whether an agent can ask users with the tool ask_user. Wait has the agent wait for the answer. Guess has it continue at once with its best guess: users see the question in status.run.question, and the agent gets an answer that comes later. Off gives it no such tool. Defaults to Wait.
+	Questions *apiv1alpha1.Asking `json:"questions,omitempty"`
+	// questionTimeout is how long a question waits for its answer. After that the agent continues with its best guess. Defaults to 24h.
+	QuestionTimeout *v1.Duration `json:"questionTimeout,omitempty"`
+	// parkAfter is how long a question waits before the pod of its agent ends, which frees its place in capacity.maxRunning. The answer then starts the next attempt in the agent's session. 0s never ends the pod. An agent of a runtime without sessions keeps its pod, and so does a Feature with spec.workspace.ephemeral. Defaults to 10m.
+	ParkAfter *v1.Duration `json:"parkAfter,omitempty"`
 	// scheduling says which nodes run the pods of Features. It applies field by field, and key by key of a nodeSelector. In overrides it takes the choice from a Feature's spec.agent.scheduling.
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
 	// resources are the limits and requests of the agents' containers, resource by resource. In overrides they take the choice from a Feature's spec.agent.resources. A request is never more than the limit in effect.
@@ -33,6 +44,30 @@ func (b *AgentRulesApplyConfiguration) WithAllowedRoles(values ...string) *Agent
 	for i := range values {
 		b.AllowedRoles = append(b.AllowedRoles, values[i])
 	}
+	return b
+}
+
+// WithQuestions sets the Questions field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Questions field is set to the value of the last call.
+func (b *AgentRulesApplyConfiguration) WithQuestions(value apiv1alpha1.Asking) *AgentRulesApplyConfiguration {
+	b.Questions = &value
+	return b
+}
+
+// WithQuestionTimeout sets the QuestionTimeout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the QuestionTimeout field is set to the value of the last call.
+func (b *AgentRulesApplyConfiguration) WithQuestionTimeout(value v1.Duration) *AgentRulesApplyConfiguration {
+	b.QuestionTimeout = &value
+	return b
+}
+
+// WithParkAfter sets the ParkAfter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ParkAfter field is set to the value of the last call.
+func (b *AgentRulesApplyConfiguration) WithParkAfter(value v1.Duration) *AgentRulesApplyConfiguration {
+	b.ParkAfter = &value
 	return b
 }
 

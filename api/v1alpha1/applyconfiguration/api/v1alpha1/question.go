@@ -5,15 +5,23 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // QuestionApplyConfiguration represents a declarative configuration of the Question type for use
 // with apply.
 //
-// Question is what the agent waits on.
+// Question is what the agent asks users.
 type QuestionApplyConfiguration struct {
 	// id is the id of the question.
 	ID *string `json:"id,omitempty"`
 	// text is the text of the question.
 	Text *string `json:"text,omitempty"`
+	// askedTime is when the agent asked.
+	AskedTime *v1.Time `json:"askedTime,omitempty"`
+	// guess is true if the agent does not wait for the answer: it continues with its best guess, and gets an answer that comes later.
+	Guess *bool `json:"guess,omitempty"`
 }
 
 // QuestionApplyConfiguration constructs a declarative configuration of the Question type for use with
@@ -35,5 +43,21 @@ func (b *QuestionApplyConfiguration) WithID(value string) *QuestionApplyConfigur
 // If called multiple times, the Text field is set to the value of the last call.
 func (b *QuestionApplyConfiguration) WithText(value string) *QuestionApplyConfiguration {
 	b.Text = &value
+	return b
+}
+
+// WithAskedTime sets the AskedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AskedTime field is set to the value of the last call.
+func (b *QuestionApplyConfiguration) WithAskedTime(value v1.Time) *QuestionApplyConfiguration {
+	b.AskedTime = &value
+	return b
+}
+
+// WithGuess sets the Guess field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Guess field is set to the value of the last call.
+func (b *QuestionApplyConfiguration) WithGuess(value bool) *QuestionApplyConfiguration {
+	b.Guess = &value
 	return b
 }
