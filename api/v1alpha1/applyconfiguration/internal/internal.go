@@ -1404,12 +1404,26 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+    - name: env
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.EnvVar
+          elementRelationship: associative
+          keys:
+          - name
     - name: image
       type:
         scalar: string
     - name: name
       type:
         scalar: string
+    - name: report
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateReport
+    - name: require
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateRequirements
     - name: timeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration

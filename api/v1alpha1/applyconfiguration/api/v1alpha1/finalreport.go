@@ -12,7 +12,7 @@ package v1alpha1
 type FinalReportApplyConfiguration struct {
 	// epoch is the attempt that ended.
 	Epoch *int64 `json:"epoch,omitempty"`
-	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod) or Parked (the agent waits for an answer, without a pod).
+	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery), Unfinished (gates before the delivery have failed, or there is another task, so the agent continues) or Parked (the agent waits for an answer, without a pod).
 	Outcome *string `json:"outcome,omitempty"`
 	// reason is the reason of the outcome, in CamelCase.
 	Reason *string `json:"reason,omitempty"`
@@ -20,6 +20,10 @@ type FinalReportApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// head is the delivered commit, or the commit that is ready.
 	Head *string `json:"head,omitempty"`
+	// gate identifies the gate that runs next, if the outcome is Proving: it is a SHA-256 of its definition.
+	Gate *string `json:"gate,omitempty"`
+	// provedBy identifies all gates that have passed on the head, if the outcome is ReadyToMerge. If other gates are required now, Tidewaiter looks again before it asks for an approval.
+	ProvedBy *string `json:"provedBy,omitempty"`
 	// failure describes the agent's last model calls, if the attempt ended because they failed.
 	Failure *CallFailureApplyConfiguration `json:"failure,omitempty"`
 	// paths are paths that the push changed against the base, the first ones that are plain text.
@@ -71,6 +75,22 @@ func (b *FinalReportApplyConfiguration) WithMessage(value string) *FinalReportAp
 // If called multiple times, the Head field is set to the value of the last call.
 func (b *FinalReportApplyConfiguration) WithHead(value string) *FinalReportApplyConfiguration {
 	b.Head = &value
+	return b
+}
+
+// WithGate sets the Gate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Gate field is set to the value of the last call.
+func (b *FinalReportApplyConfiguration) WithGate(value string) *FinalReportApplyConfiguration {
+	b.Gate = &value
+	return b
+}
+
+// WithProvedBy sets the ProvedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProvedBy field is set to the value of the last call.
+func (b *FinalReportApplyConfiguration) WithProvedBy(value string) *FinalReportApplyConfiguration {
+	b.ProvedBy = &value
 	return b
 }
 

@@ -51,6 +51,35 @@ func (b *PolicyGateApplyConfiguration) WithTimeout(value v1.Duration) *PolicyGat
 	return b
 }
 
+// WithEnv adds the given value to the Env field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Env field.
+func (b *PolicyGateApplyConfiguration) WithEnv(values ...*EnvVarApplyConfiguration) *PolicyGateApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithEnv")
+		}
+		b.GateApplyConfiguration.Env = append(b.GateApplyConfiguration.Env, *values[i])
+	}
+	return b
+}
+
+// WithReport sets the Report field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Report field is set to the value of the last call.
+func (b *PolicyGateApplyConfiguration) WithReport(value *GateReportApplyConfiguration) *PolicyGateApplyConfiguration {
+	b.GateApplyConfiguration.Report = value
+	return b
+}
+
+// WithRequire sets the Require field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Require field is set to the value of the last call.
+func (b *PolicyGateApplyConfiguration) WithRequire(value *GateRequirementsApplyConfiguration) *PolicyGateApplyConfiguration {
+	b.GateApplyConfiguration.Require = value
+	return b
+}
+
 // WithImage sets the Image field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Image field is set to the value of the last call.
