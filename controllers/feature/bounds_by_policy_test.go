@@ -39,7 +39,7 @@ func TestARoleMustBeAllowed(t *testing.T) {
 	r.wantJobs("twf-wrong-1")
 }
 
-// TestNoModelBesideTheGateway: neither a key in the environment nor a host of egress.agent lets an agent reach a provider, unless the policy says so.
+// TestNoModelBesideTheGateway: neither a key in the environment of the agent or of a gate nor a host of egress.agent lets an agent reach a provider, unless the policy says so.
 // The refusal names the field and never the key.
 func TestNoModelBesideTheGateway(t *testing.T) {
 	r := newHarness(t)
@@ -58,6 +58,10 @@ func TestNoModelBesideTheGateway(t *testing.T) {
 	}
 	r.feature("key", withKey)
 	refused("key", "spec.agent.env ANTHROPIC_API_KEY is where clients look for the key of Anthropic")
+	r.feature("gate", func(f *v1alpha1.Feature) {
+		f.Spec.Gates = []v1alpha1.Gate{{Name: "unit", Command: []string{"make"}, Env: []v1alpha1.EnvVar{{Name: "ANTHROPIC_API_KEY", Value: key}}}}
+	})
+	refused("gate", "spec.gates unit env ANTHROPIC_API_KEY is where clients look for the key of Anthropic")
 	p := r.policy("hosts", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Agent: []v1alpha1.EgressHost{{Host: "api.openai.com"}}}}})
 	r.feature("host", nil)
 	refused("host", "egress.agent (in defaults of "+r.project+"/hosts) lists api.openai.com of OpenAI")

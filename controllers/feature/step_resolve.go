@@ -113,6 +113,13 @@ func besideGateway(f *v1alpha1.Feature, e policy.Effective) string {
 			return fmt.Sprintf("spec.agent.env %s %s: create the Feature again without it", v.Name, why)
 		}
 	}
+	for _, g := range f.Spec.Gates { // what a gate runs, the agent has written
+		for _, v := range g.Env {
+			if why := egress.Key(v.Name, v.Value); why != "" {
+				return fmt.Sprintf("spec.gates %s env %s %s: remove it", g.Name, v.Name, why)
+			}
+		}
+	}
 	for _, h := range e.AgentHosts {
 		if provider := egress.Provider(h.Name); provider != "" {
 			return fmt.Sprintf("egress.agent (in %s) lists %s of %s, a provider of models: take it out", e.Origins["egress.agent"], h.Name, provider)

@@ -65,6 +65,9 @@ func metadata() []said {
 	}
 }
 
+// gated is what Features say about their gates.
+const gated = "it says what runs in the agent's container after the agent, with nothing that the agent has not, and when its work counts as done"
+
 // inert is what the rules of the CRDs refuse.
 const inert = "the rules of the CRD refuse it, because this version does not act on it; what an earlier version has stored has no effect"
 
@@ -96,6 +99,8 @@ func featureFields() []said {
 			spec.plan.files.create[] spec.plan.files.delete[] spec.plan.files.modify[]
 			spec.plan.milestones[].name spec.plan.milestones[].tasks[].name spec.plan.milestones[].tasks[].instructions`),
 		harmlessly(inert, `spec.planning spec.dependsOn[] spec.delivery.pullRequest.base spec.delivery.pullRequest.draft spec.delivery.pullRequest.title spec.requests[].approvePlan.hash`),
+		harmlessly(gated, "spec.gates[].require.minTests spec.gates[].require.minCoveragePercent"),
+		guardedBy("workspace.TestReadFile", "the watchdog opens it below the root of the workspace, through directories only", "spec.gates[].report.path spec.gates[].report.format"),
 		guardedBy("policy.TestOverridesAlwaysWin", limited, `spec.execution.mode spec.execution.strategy spec.execution.promotion spec.execution.revertOnViolation spec.execution.checkpoint.interval
 			spec.execution.checkpoint.minInterval spec.execution.checkpoint.maxChanges spec.execution.checkpoint.pauseTimeout`),
 
@@ -103,7 +108,7 @@ func featureFields() []said {
 		guardedBy("features.TestDeliveryGates", "it adds to the gates of the policies, and removes none of them", "spec.delivery.gates[]"),
 		triedAs("pull another image with a Secret that somebody else has set", "spec.agent.image"),
 		harmlessly(confined, "spec.agent.image"),
-		guardedBy("feature.TestNoModelBesideTheGateway", "it is the environment of the agent only; keys and addresses of model providers are refused", "spec.agent.env[].name spec.agent.env[].value"),
+		guardedBy("feature.TestNoModelBesideTheGateway", "it is the environment of the agent and of gates only; keys and addresses of model providers are refused", "spec.agent.env[].name spec.agent.env[].value spec.gates[].env[].name spec.gates[].env[].value"),
 		triedAs("pull images with a Secret without the right to make pods", "spec.agent.imagePullSecrets[].name"),
 		triedAs("run on a node, or before others, without the right to make pods", "spec.agent.scheduling.**"),
 		triedAs("move an agent without the right to make pods", "spec.agent.scheduling.**"),
