@@ -94,7 +94,7 @@ func (h *hosted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 type everyone struct{ caller modelserver.Caller }
 
 // Authorize implements models.Authorizer.
-func (e everyone) Authorize(context.Context, string, string) (modelserver.Caller, error) {
+func (e everyone) Authorize(context.Context, string, modelserver.Claim) (modelserver.Caller, error) {
 	return e.caller, nil
 }
 
