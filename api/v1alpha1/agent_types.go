@@ -94,9 +94,10 @@ type EnvVar struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('TIDEWAITER_')",message="environment names starting with TIDEWAITER_ are reserved"
 	Name string `json:"name"`
-	// value is the value of the variable.
+	// value is the value of the variable. It has no zero byte, which no environment can hold.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:Pattern=`^[^\x00]*$`
 	Value string `json:"value,omitempty"`
 }
 

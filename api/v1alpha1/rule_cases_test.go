@@ -213,12 +213,6 @@ var featureCases = map[string]ruleCase{
 		reject:  "spec: {gates: [{name: unit, command: [make], env: [{name: NODE_ENV, value: test}, {name: PATH, value: /opt}]}]}",
 		message: "env of a gate cannot set PATH, HOME, TMPDIR or a variable of the proxy: Tidewaiter sets them. To extend PATH, set it in command, for example [sh, -c, 'PATH=/opt/bin:$PATH make test']",
 	},
-	"a gate with a zero byte in its environment": {
-		base: feature, field: "spec.gates[0].env",
-		accept:  "spec: {gates: [{name: unit, command: [make], env: [{name: A, value: \"x\\ty\"}]}]}",
-		reject:  "spec: {gates: [{name: unit, command: [make], env: [{name: A, value: \"x\\0y\"}]}]}",
-		message: "a value in env of a gate has a zero byte, which no environment can hold: remove it",
-	},
 	"a gate with a reserved variable": {
 		base: feature, field: "spec.gates[0].env[0].name",
 		accept:  "spec: {gates: [{name: unit, command: [make], env: [{name: TIDE}]}]}",

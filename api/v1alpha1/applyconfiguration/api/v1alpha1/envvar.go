@@ -12,7 +12,7 @@ package v1alpha1
 type EnvVarApplyConfiguration struct {
 	// name is the name of the variable. Tidewaiter reserves names that start with TIDEWAITER_.
 	Name *string `json:"name,omitempty"`
-	// value is the value of the variable.
+	// value is the value of the variable. It has no zero byte, which no environment can hold.
 	Value *string `json:"value,omitempty"`
 }
 
