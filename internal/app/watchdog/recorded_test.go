@@ -159,6 +159,11 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"planned": func(t *testing.T) *world {
+		w, _ := newPlanned(t, "anthropic", planOfTwo)
+		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"proved": func(t *testing.T) *world {
 		w := newProved(t, mends, good)
 		f := w.start(1, nil).finish()

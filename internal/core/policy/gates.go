@@ -51,11 +51,20 @@ func gatesRow() Row {
 	}
 }
 
+// maxMinTests as the API has it.
+const maxMinTests, percent = 1_000_000, 100
+
 func checkGates(path string, list []Gate) error {
 	var errs []error
 	for _, g := range list {
 		if g.Timeout <= 0 {
 			errs = append(errs, fmt.Errorf("%s.%s.timeout is %s: a gate needs a positive one", path, g.Name, g.Timeout))
+		}
+		if g.MinTests < 0 || g.MinTests > maxMinTests {
+			errs = append(errs, fmt.Errorf("%s.%s.require.minTests is %d: it must be from 1 to %d", path, g.Name, g.MinTests, maxMinTests))
+		}
+		if g.MinCoverage < 0 || g.MinCoverage > percent {
+			errs = append(errs, fmt.Errorf("%s.%s.require.minCoveragePercent is %d: it must be from 1 to %d", path, g.Name, g.MinCoverage, percent))
 		}
 	}
 	return errors.Join(errs...)
