@@ -74,7 +74,7 @@ func TestStoredFieldsThatNothingActsOn(t *testing.T) {
 		{what: "another reviewer", object: p, patch: "{spec: {defaults: {reviewers: {codeStyle: {}}}}}", refused: "reviewers"},
 		{what: "another model of the supervisor", object: p, patch: "{spec: {defaults: {models: [{role: supervisor, backend: other, model: m}]}}}"},
 		{what: "neither", object: p, patch: "{spec: {defaults: {models: null, reviewers: null}}}"},
-		{what: "a supervisor again", object: p, patch: "{spec: {defaults: {models: [{role: supervisor, backend: b, model: m}]}}}", refused: "models[].role"},
+		{what: "another role again", object: p, patch: "{spec: {defaults: {models: [{role: reviewer, backend: b, model: m}]}}}", refused: "models[].role"},
 	} {
 		err := patched(c.object, c.patch, c.status...)
 		switch {

@@ -499,6 +499,48 @@ var policyCases = map[string]ruleCase{
 		accept: "{git: {silenceTimeout: 10s}}", reject: "{git: {silenceTimeout: 61m}}",
 		message: "silenceTimeout must be a duration from 10s to 1h, for example 5m",
 	},
+	"a gate with a PATH of its own, of a policy": {
+		field:   "gates[0].env",
+		accept:  "{gates: [{name: unit, command: [make], env: [{name: NODE_ENV, value: test}, {name: CI, value: 'false'}]}]}",
+		reject:  "{gates: [{name: unit, command: [make], env: [{name: NODE_ENV, value: test}, {name: PATH, value: /opt}]}]}",
+		message: "env of a gate cannot set PATH, HOME, TMPDIR or a variable of the proxy: Tidewaiter sets them. To extend PATH, set it in command, for example [sh, -c, 'PATH=/opt/bin:$PATH make test']",
+	},
+	"a gate with a reserved variable, of a policy": {
+		field:   "gates[0].env[0].name",
+		accept:  "{gates: [{name: unit, command: [make], env: [{name: TIDE}]}]}",
+		reject:  "{gates: [{name: unit, command: [make], env: [{name: TIDEWAITER_TASK}]}]}",
+		message: "environment names starting with TIDEWAITER_ are reserved",
+	},
+	"a gate with requirements and no report, of a policy": {
+		field:   "gates[0]",
+		accept:  "{gates: [{name: unit, command: [make], report: {format: JUnit, path: out/junit.xml}, require: {minTests: 1}}]}",
+		reject:  "{gates: [{name: unit, command: [make], require: {minTests: 1}}]}",
+		message: "require needs report: say in which file, and in which format, the command writes what it found",
+	},
+	"a gate that requires tests of coverage, of a policy": {
+		field:   "gates[0]",
+		accept:  "{gates: [{name: unit, command: [make], report: {format: TAP, path: out.tap}, require: {minTests: 1}}]}",
+		reject:  "{gates: [{name: unit, command: [make], report: {format: LCOV, path: out.lcov}, require: {minTests: 1}}]}",
+		message: "require.minTests needs a report of tests: set report.format to JUnit, GoTest or TAP",
+	},
+	"a gate that requires coverage of tests, of a policy": {
+		field:   "gates[0]",
+		accept:  "{gates: [{name: unit, command: [make], report: {format: Cobertura, path: out.xml}, require: {minCoveragePercent: 100}}]}",
+		reject:  "{gates: [{name: unit, command: [make], report: {format: GoTest, path: out.jsonl}, require: {minCoveragePercent: 80}}]}",
+		message: "require.minCoveragePercent needs a report of coverage: set report.format to LCOV or Cobertura",
+	},
+	"a gate that requires nothing, of a policy": {
+		field:   "gates[0].require",
+		accept:  "{gates: [{name: unit, command: [make], report: {format: LCOV, path: out}, require: {minCoveragePercent: 1}}]}",
+		reject:  "{gates: [{name: unit, command: [make], report: {format: LCOV, path: out}, require: {}}]}",
+		message: "require must set minTests or minCoveragePercent",
+	},
+	"a report elsewhere, of a policy": {
+		field:   "gates[0].report.path",
+		accept:  "{gates: [{name: unit, command: [make], report: {format: LCOV, path: out/..a/.gitb}}]}",
+		reject:  "{gates: [{name: unit, command: [make], report: {format: LCOV, path: out/../../a}}]}",
+		message: "path must be the path of a file from the root of the repository, for example build/junit.xml: without '/' at its ends, without '.', '..' and '.git'",
+	},
 	"a gate of a policy without time": {
 		field:  "gates[0].timeout",
 		accept: "{gates: [{name: unit, command: [make], timeout: 1h30m}]}", reject: "{gates: [{name: unit, command: [make], timeout: 0s}]}",

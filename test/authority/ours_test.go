@@ -183,7 +183,8 @@ func ruleFields(part string) []said {
 		triedAs(placed, "agents.scheduling.**"),
 		triedAs(pulled, "agents.imagePullSecrets[].name"),
 		triedAs(imaged, "gates[].image"),
-		guardedBy("policy.TestGates", overridden, "gates[].name gates[].command[] gates[].timeout"),
+		guardedBy("policy.TestGates", overridden, `gates[].name gates[].command[] gates[].timeout gates[].env[].name gates[].env[].value gates[].report.format gates[].report.path
+			gates[].require.minTests gates[].require.minCoveragePercent`),
 		guardedBy("the quota of the project", "it is what the pods of agents request", "agents.resources.limits[] agents.resources.requests[]"),
 		guardedBy("policy.TestBoundsAreNeverLifted", addsUp, "agents.allowedRoles[] delivery.approval"),
 		guardedBy("policy.TestBoundsOfUseKeepEveryList", addsUp, "git.repositories[] delivery.branches[]"),
