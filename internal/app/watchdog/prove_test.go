@@ -66,7 +66,6 @@ func (w *world) wantProofs(want ...string) {
 // TestADeliveryIsProvedWhereNoAgentHasBeen: neither files that Git ignores nor the agent's home are there, every gate has a pod of its own, and
 // only the last one delivers.
 func TestADeliveryIsProvedWhereNoAgentHasBeen(t *testing.T) {
-	t.Parallel()
 	w := newProved(t, `echo good > web/page.html; echo planted > web/x.log; echo planted > "$HOME/.profile"`,
 		`grep -q good web/page.html && [ ! -e web/x.log ] && [ -z "$(ls -A "$HOME")" ] && [ -z "$(ls -A "$TMPDIR")" ] && [ -z "$TIDEWAITER_PROMPT" ] && echo mine > web/x.log`,
 		`[ ! -e web/x.log ] && git rev-parse -q --verify HEAD`)
@@ -84,6 +83,9 @@ func TestADeliveryIsProvedWhereNoAgentHasBeen(t *testing.T) {
 	w.wantProofs("proof-0 Passed 0", "proof-1 Passed 0")
 	if w.delivered("web/page.html") != "good" {
 		t.Error("another page was delivered")
+	}
+	if list := w.answers(t, protocol.Inquiry{ID: "gates", Kind: protocol.InquiryGates, Task: "-"}); !strings.Contains(list, "proof-0") || !strings.Contains(list, "proof-1") {
+		t.Errorf("features/gates says %s", list)
 	}
 	w.wantEveryCheckpointOnce()
 }

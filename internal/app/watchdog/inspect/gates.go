@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -18,6 +19,27 @@ import (
 
 // errNoGate: no gate of that name has run after that task.
 var errNoGate = errors.New("no such gate has run")
+
+// beforeDelivery stands for the task of a gate that ran before the delivery. No task has this name.
+const beforeDelivery = "-"
+
+// run of a gate.
+type run struct {
+	at     time.Time
+	task   string
+	result gates.Result
+}
+
+// runOf a record; false if the record is about something else.
+func runOf(r journal.Record) (run, bool) {
+	switch {
+	case r.GateRan != nil:
+		return run{r.Time, r.GateRan.Task, r.GateRan.Result}, true
+	case r.DeliveryGateRan != nil:
+		return run{r.Time, beforeDelivery, *r.DeliveryGateRan}, true
+	}
+	return run{}, false
+}
 
 // writeGates lists the results of gates, the oldest first, or writes the newest one of a gate of a task with its output.
 func writeGates(d trusted.Dir, q protocol.Inquiry, out io.Writer) error {
@@ -29,10 +51,10 @@ func writeGates(d trusted.Dir, q protocol.Inquiry, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", trusted.ErrCorrupt, err)
 	}
-	var ran []journal.Record
+	var ran []run
 	for _, r := range records {
-		if g := r.GateRan; g != nil && (q.Task == "" || q.Task == g.Task) && (q.Gate == "" || q.Gate == g.Result.Gate) {
-			ran = append(ran, r)
+		if g, is := runOf(r); is && (q.Task == "" || q.Task == g.task) && (q.Gate == "" || q.Gate == g.result.Gate) {
+			ran = append(ran, g)
 		}
 	}
 	shown := plain.NewWriter(out)
@@ -47,11 +69,11 @@ func writeGates(d trusted.Dir, q protocol.Inquiry, out io.Writer) error {
 	return errors.Join(err, shown.Flush())
 }
 
-func listGates(ran []journal.Record, out io.Writer) error {
+func listGates(ran []run, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "TIME\tTASK\tGATE\tSTATE\tEXIT\tSECONDS\tTESTS\tFAILED\tCOVERAGE") // Flush has the error
 	for _, r := range ran {
-		g := r.GateRan.Result
+		g := r.result
 		tests, failed, coverage := "-", "-", "-"
 		if s := g.Report; s != nil && s.Lines > 0 {
 			coverage = s.Percent()
@@ -59,13 +81,13 @@ func listGates(ran []journal.Record, out io.Writer) error {
 			tests, failed = fmt.Sprint(s.Tests), fmt.Sprint(s.Failed)
 		}
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%.0f\t%s\t%s\t%s\n",
-			r.Time.UTC().Format(time.RFC3339), r.GateRan.Task, g.Gate, g.State, g.ExitCode, g.Duration.Seconds(), tests, failed, coverage)
+			r.at.UTC().Format(time.RFC3339), r.task, g.Gate, g.State, g.ExitCode, g.Duration.Seconds(), tests, failed, coverage)
 	}
 	return table.Flush()
 }
 
-func writeGate(d trusted.Dir, r journal.Record, out io.Writer) error {
-	g := r.GateRan.Result
+func writeGate(d trusted.Dir, r run, out io.Writer) error {
+	g := r.result
 	output := []byte(g.Output)
 	var err error
 	if g.Kept != "" {
@@ -77,7 +99,7 @@ func writeGate(d trusted.Dir, r journal.Record, out io.Writer) error {
 	if output == nil {
 		output, note = []byte(g.Output), "the end of its output: newer outputs have taken the room of the whole"
 	}
-	if _, err := fmt.Fprintf(out, "task %s, gate %s, %s on tree %s: %s\n", r.GateRan.Task, g.Gate, r.Time.UTC().Format(time.RFC3339), g.Tree, g.Say()); err != nil {
+	if _, err := fmt.Fprintf(out, "task %s, gate %s, %s on tree %s: %s\n", r.task, g.Gate, r.at.UTC().Format(time.RFC3339), g.Tree, g.Say()); err != nil {
 		return err
 	}
 	if s := g.Report; s != nil {
