@@ -52,7 +52,7 @@ func TestGatesProveATask(t *testing.T) {
 // the pod is gone.
 func TestGatesProveByReports(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, 4*time.Minute)
+	p := newPlace(t, 8*time.Minute)
 	reported := func(name, script string, minTests int32) v1alpha1.Gate {
 		g := gate(name, script)
 		g.Env = []v1alpha1.EnvVar{{Name: "REPORT", Value: "build/junit.xml"}}
@@ -89,7 +89,7 @@ func TestGatesProveByReports(t *testing.T) {
 // TestGatesBlockWhatTheyRefuse: nothing is pushed, and the condition says which gate, and what to do if its command is wrong.
 func TestGatesBlockWhatTheyRefuse(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, 4*time.Minute)
+	p := newPlace(t, 8*time.Minute)
 	for name, c := range map[string]struct{ script, reason, message string }{
 		"refused": {"echo no; exit 4", v1alpha1.ReasonGateFailed, `gate "check" exited with code 4`},
 		"wrong":   {"no-such-program", v1alpha1.ReasonGateNotStarted, `gate "check" could not be started`},
@@ -118,12 +118,12 @@ func TestGatesBlockWhatTheyRefuse(t *testing.T) {
 // the pod of a gate.
 func TestGateRunKeepsAgentOut(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, 5*time.Minute)
-	plants := `mkdir -p web "$HOME/bin" "${TMPDIR:-/tmp}" && echo bad > web/page.html && echo '*.log' > web/.gitignore
-for dir in "$HOME/bin" "${TMPDIR:-/tmp}" web; do printf '#!/bin/sh\nexit 0\n' > "$dir/grep.log"; cp "$dir/grep.log" "$dir/grep" 2>/dev/null; chmod +x "$dir/grep" "$dir/grep.log"; done
-rm web/grep; printf 'PATH=%s:$PATH\n' "$HOME/bin" > "$HOME/.profile"`
+	p := newPlace(t, 8*time.Minute)
+	plants := `mkdir -p web build "$HOME/bin" "${TMPDIR:-/tmp}" && echo bad > web/page.html
+for dir in "$HOME/bin" "${TMPDIR:-/tmp}" build; do printf '#!/bin/sh\nexit 0\n' > "$dir/grep"; chmod +x "$dir/grep"; done
+printf 'PATH=%s:$PATH\n' "$HOME/bin" > "$HOME/.profile"`
 	p.feature("planted", plants, func(s *v1alpha1.FeatureSpec) {
-		s.Gates = []v1alpha1.Gate{gate("page", `[ -z "$(ls -A "$HOME")" ] && [ -z "$(ls -A "$TMPDIR")" ] && [ ! -e web/grep.log ] && [ -z "$TIDEWAITER_TASK" ] || exit 5; ls -A /tmp | grep -v '^gate-' && exit 6; grep -q good web/page.html || { sleep 5; exit 3; }`)}
+		s.Gates = []v1alpha1.Gate{gate("page", `[ -z "$(ls -A "$HOME")" ] && [ -z "$(ls -A "$TMPDIR")" ] && [ ! -e build ] && [ -z "$TIDEWAITER_TASK" ] || exit 5; ls -A /tmp | grep -v '^gate-' && exit 6; grep -q good web/page.html || { sleep 5; exit 3; }`)}
 		s.Delivery = &v1alpha1.Delivery{Gates: []string{"page"}}
 	})
 	f := p.until("planted", "runs its gate", func(f *v1alpha1.Feature) bool {
@@ -151,7 +151,7 @@ rm web/grep; printf 'PATH=%s:$PATH\n' "$HOME/bin" > "$HOME/.profile"`
 // passes, they do.
 func TestPolicyGateCannotBeDropped(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, 6*time.Minute)
+	p := newPlace(t, 8*time.Minute)
 	required := gate("page", `grep -q good web/page.html || exit 3`)
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "gates"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Overrides: &v1alpha1.Rules{Gates: []v1alpha1.PolicyGate{{Gate: required}}, Supervision: &v1alpha1.SupervisionRules{MaxCorrections: new(int32(1))}},
