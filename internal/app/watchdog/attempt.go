@@ -116,6 +116,9 @@ func (a *attempt) openJournal() error {
 	}
 	a.journal = j
 	a.reports.Opened(j)
+	if o := j.State().Orders; o != nil { // a crash may have come between a plan, or another task, and the orders with it
+		return a.noteOrders(a.complete(*o))
+	}
 	return nil
 }
 

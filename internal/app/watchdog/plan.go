@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
@@ -19,9 +20,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
+// planWithin bounds both questions to a planner, with their tries: a provider may be away for longer than people wait for a first task.
+const planWithin = 15 * time.Minute
+
 // plan asks a model to divide the work. Without an answer that can be used, the tasks stay as the orders have them.
 func (x *acts) plan(ctx context.Context, o protocol.Orders) (supervise.Event, error) {
-	planned, err := x.proposed(ctx, o)
+	within, cancel := context.WithTimeout(ctx, planWithin)
+	defer cancel()
+	planned, err := x.proposed(within, o)
 	switch {
 	case err == nil:
 	case steps.Fatal(err):
@@ -30,7 +36,7 @@ func (x *acts) plan(ctx context.Context, o protocol.Orders) (supervise.Event, er
 		return supervise.Aborted{}, nil
 	default:
 		planned = journal.Planned{Message: plain.CutBytes(err.Error(), faults.MaxMessage)}
-		x.log().WarnContext(ctx, "No plan: the prompt stays the only task", "error", err.Error())
+		x.log().WarnContext(ctx, "No plan: the tasks stay as the user has them", "error", err.Error())
 	}
 	if err := x.attempt.reports.Planned(planned); err != nil {
 		return nil, err

@@ -170,3 +170,20 @@ func TestAPlannerIsCalledOff(t *testing.T) {
 		t.Errorf("the agent got %q", got)
 	}
 }
+
+// TestAPlanIsFollowedBeforeIntakeAnswers: the watchdog ends between the record of the plan and the record of the orders with its tasks, and the
+// manager is away when it continues.
+func TestAPlanIsFollowedBeforeIntakeAnswers(t *testing.T) {
+	t.Parallel()
+	w, _ := newPlanned(t, "anthropic", planOfTwo)
+	run := w.start(1, pullAt("planned", 1))
+	if err := run.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	w.intake.Refuse(503)
+	run.resume(false)
+	w.eventually("an agent has started", func() bool { return w.tasks() != "" })
+	if got := w.tasks(); !strings.HasPrefix(got, "page/form") {
+		t.Errorf("the agent got %q", got)
+	}
+}

@@ -233,3 +233,32 @@ func TestALostGatePodIsProvedAgain(t *testing.T) {
 		t.Errorf("proofs %q, next %q", w.proofs(), g.Gate)
 	}
 }
+
+// TestAnAddedTaskIsFollowedBeforeIntakeAnswers: the watchdog ends between the record of the task and the record of the orders with it, and the
+// manager is away when it continues.
+func TestAnAddedTaskIsFollowedBeforeIntakeAnswers(t *testing.T) {
+	t.Parallel()
+	w := newProved(t, `echo bad > web/page.html`, "")
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.Gates[0].Command[2] = w.marks() + good })
+	f := w.start(1, nil).finish()
+	p := w.prove(2, f.Gate, pullAt("task added", 1))
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	w.intake.Refuse(503)
+	p.resume(false)
+	w.eventually("the attempt ends", func() bool {
+		records, _ := w.recorded()
+		return records[len(records)-1].Final != nil
+	})
+	records, _ := w.recorded()
+	added := 0
+	for _, r := range records {
+		if r.TaskAdded != nil {
+			added++
+		}
+	}
+	if added != 1 || w.runs() != 1 {
+		t.Errorf("%d tasks added, the gate ran %d times", added, w.runs())
+	}
+}

@@ -48,6 +48,9 @@ func (s State) Complete(o protocol.Orders) protocol.Orders {
 	last := o.Tasks[len(o.Tasks)-1]
 	o.Tasks = slices.Clone(o.Tasks)
 	for _, t := range s.Added {
+		if slices.ContainsFunc(o.Tasks, func(have protocol.Task) bool { return have.Name == t.Name }) {
+			continue
+		}
 		o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Instructions: t.Text, Gates: last.Gates})
 	}
 	return o

@@ -49,8 +49,8 @@ func Tasks(p protocol.Proposal) int {
 }
 
 // Apply gives the orders with the tasks of a plan. Tasks that a user has listed come first, and a milestone of a user takes the place of a
-// planned one with its name. Areas only become narrower. Gates that neither a planned task
-// nor the delivery names run after the last one. Orders that have a plan
+// planned one with its name. Areas only become narrower. Gates that
+// the user names nowhere run after the last planned task, also if the plan names them earlier. Orders that have a plan
 // stay as they are.
 func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 	if o.Planned != "" {
@@ -62,10 +62,6 @@ func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 	for _, t := range listed {
 		taken[milestone(t.Name)] = true
 	}
-	named := map[string]bool{}
-	for _, g := range o.Delivery.Gates {
-		named[g.Name] = true
-	}
 	var planned []protocol.Task
 	for _, m := range p.Milestones {
 		if taken[m.Name] {
@@ -75,7 +71,7 @@ func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 			task := protocol.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions}
 			for _, g := range t.Gates {
 				if slices.ContainsFunc(o.Gates, func(have protocol.Gate) bool { return have.Name == g }) { // a user may have removed it since
-					task.Gates, named[g] = append(task.Gates, g), true
+					task.Gates = append(task.Gates, g)
 				}
 			}
 			planned = append(planned, task)
@@ -84,10 +80,13 @@ func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 	if len(planned) == 0 {
 		return o
 	}
+	if n := len(listed); n > 0 { // its last task is not the last one any more
+		listed[n-1].Gates = slices.DeleteFunc(slices.Clone(listed[n-1].Gates), func(g string) bool { return slices.Contains(o.Unnamed, g) })
+	}
 	last := &planned[len(planned)-1]
-	for _, g := range o.Gates {
-		if !named[g.Name] {
-			last.Gates = append(last.Gates, g.Name)
+	for _, g := range o.Unnamed {
+		if !slices.Contains(last.Gates, g) {
+			last.Gates = append(last.Gates, g)
 		}
 	}
 	o.Tasks = append(listed, planned...)

@@ -22,15 +22,15 @@ func work() protocol.Orders {
 	return protocol.Orders{
 		Feature: protocol.FeatureRef{Name: "login"}, Prompt: "Add a login page.", Planning: protocol.PlanningAuto,
 		Tasks: []protocol.Task{{Name: "login", Gates: []string{"unit", "lint"}}},
-		Gates: []protocol.Gate{{Name: "unit", Command: []string{"make", "test"}}, {Name: "lint", Command: []string{"make", "lint"}}},
-		Plan:  protocol.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
+		Gates: []protocol.Gate{{Name: "unit", Command: []string{"make", "test"}}, {Name: "lint", Command: []string{"make", "lint"}}}, Unnamed: []string{"unit", "lint"},
+		Plan: protocol.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
 	}
 }
 
 // listed is work of which a user has planned a part.
 func listed() protocol.Orders {
 	o := work()
-	o.Tasks = []protocol.Task{{Name: "page/form", Instructions: "Add the form.", Gates: []string{"lint", "unit"}}}
+	o.Tasks, o.Unnamed = []protocol.Task{{Name: "page/form", Instructions: "Add the form.", Gates: []string{"lint", "unit"}}}, []string{"unit"}
 	return o
 }
 
@@ -45,7 +45,7 @@ func TestApply(t *testing.T) {
 	o := plans.Apply(work(), p)
 	want := []protocol.Task{
 		{Name: "page/form", Instructions: "Add the form."}, {Name: "page/save", Instructions: "Save it.", Gates: []string{"unit"}},
-		{Name: "docs/guide", Instructions: "Write the guide.", Gates: []string{"lint"}},
+		{Name: "docs/guide", Instructions: "Write the guide.", Gates: []string{"unit", "lint"}},
 	}
 	if diff := cmp.Diff(want, o.Tasks); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)
@@ -67,8 +67,8 @@ func TestAUsersMilestonesComeFirst(t *testing.T) {
 	}
 	o := plans.Apply(listed(), p) // the user has added the milestone since
 	want := []protocol.Task{
-		{Name: "page/form", Instructions: "Add the form.", Gates: []string{"lint", "unit"}},
-		{Name: "docs/guide", Instructions: "Write the guide.", Gates: []string{"unit", "lint"}},
+		{Name: "page/form", Instructions: "Add the form.", Gates: []string{"lint"}},
+		{Name: "docs/guide", Instructions: "Write the guide.", Gates: []string{"unit"}},
 	}
 	if diff := cmp.Diff(want, o.Tasks); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)
@@ -111,6 +111,8 @@ func TestRead(t *testing.T) {
 		"a gate twice":                   {work(), plan(task("t", `,"gates":["unit","unit"]`)), `m/t names the gate "unit" twice`},
 		"two tasks with a name":          {work(), plan(task("t", ""), task("t", "")), `two tasks with the name "t"`},
 		"a user's milestone once more":   {listed(), two, `another milestone with the name "page"`},
+		"areas that do not meet":         {work(), `{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":"x"}]}],"allowedAreas":["api/**"]}`, "No path is in allowedAreas"},
+		"everything forbidden":           {work(), `{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":"x"}]}],"forbiddenAreas":["**"]}`, "leaves no path"},
 		"an area that is no pattern":     {work(), `{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":"x"}]}],"allowedAreas":["../**"]}`, "allowedAreas[0] is not a pattern"},
 	} {
 		_, objection := plans.Read(tc.orders, json.RawMessage(tc.proposal))
@@ -161,8 +163,13 @@ func TestAPlanOnlyNarrows(t *testing.T) {
 		if !ran["unit"] || !ran["lint"] {
 			t.Fatalf("gates that run: %v of %+v", ran, got.Tasks)
 		}
+		for _, g := range o.Unnamed {
+			if !slices.Contains(got.Tasks[len(got.Tasks)-1].Gates, g) {
+				t.Fatalf("the gate %s does not prove the finished work: %+v", g, got.Tasks)
+			}
+		}
 		for _, task := range o.Tasks {
-			if strings.Contains(task.Name, "/") && !slices.ContainsFunc(got.Tasks, func(have protocol.Task) bool { return cmp.Equal(have, task) }) {
+			if strings.Contains(task.Name, "/") && !slices.ContainsFunc(got.Tasks, func(have protocol.Task) bool { return have.Name == task.Name && have.Instructions == task.Instructions }) {
 				t.Fatalf("the task %s is lost", task.Name)
 			}
 		}

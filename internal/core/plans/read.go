@@ -28,7 +28,7 @@ func Read(o protocol.Orders, proposal json.RawMessage) (p protocol.Proposal, obj
 	if err := in.Decode(&p); err != nil {
 		return protocol.Proposal{}, "The plan is not what the schema asks for."
 	}
-	for _, rule := range []func(protocol.Orders, protocol.Proposal) string{sized, distinct, proved, bounded} {
+	for _, rule := range []func(protocol.Orders, protocol.Proposal) string{sized, distinct, proved, bounded, open} {
 		if objection := rule(o, p); objection != "" {
 			return protocol.Proposal{}, objection
 		}
@@ -98,6 +98,23 @@ func bounded(_ protocol.Orders, p protocol.Proposal) string {
 			if err := judge.ValidatePattern(pattern); err != nil {
 				return fmt.Sprintf("%s[%d] is not a pattern that can be used: write it as in a .gitignore file, such as web/**.", list.name, i)
 			}
+		}
+	}
+	return ""
+}
+
+// open says that the plan leaves something to write.
+func open(o protocol.Orders, p protocol.Proposal) string {
+	mine, theirs := protocol.Plan{Allowed: p.Allowed}, protocol.Plan{Allowed: o.Plan.Allowed}
+	if len(p.Allowed) > 0 && len(o.Plan.Allowed) > 0 {
+		if _, _, meet := judge.Compare(mine).Overlaps(theirs); !meet {
+			return "No path is in allowedAreas and in an area where the agent may write: name areas inside those, or none."
+		}
+	}
+	whole := []string{"*", "**", "/", "/*", "/**", "**/*", "**/**"}
+	for _, pattern := range p.Forbidden {
+		if slices.Contains(whole, pattern) || slices.Equal(p.Allowed, []string{pattern}) || slices.Equal(o.Plan.Allowed, []string{pattern}) {
+			return "forbiddenAreas leaves no path that the agent may write: forbid only what the work must not touch."
 		}
 	}
 	return ""

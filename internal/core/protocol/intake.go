@@ -60,6 +60,8 @@ type Orders struct {
 	Tasks []Task `json:"tasks"`
 	// Gates are the commands that tasks name.
 	Gates []Gate `json:"gates,omitempty"`
+	// Unnamed are the names of the gates that neither a task nor the delivery of the Feature names. The last task has them.
+	Unnamed []string `json:"unnamed,omitempty"`
 	// Planning is PlanningAuto if a model divides the work before the first task; empty if it does not. Planned is the hash of the model's
 	// plan in Tasks and Plan: the watchdog adds it, and intake sends orders without it.
 	Planning string `json:"planning,omitempty"`

@@ -40,7 +40,7 @@ func Next(s State, now time.Time) Action {
 func over(s State, _ time.Time) (Action, bool) { return Action{}, s.Over() }
 
 func busy(s State, _ time.Time) (Action, bool) {
-	breakable := (s.Doing == Push || s.Doing == Review || s.Doing == Gate || s.Doing == Plan) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
+	breakable := s.Doing == Plan && !s.Unplanned || (s.Doing == Push || s.Doing == Review || s.Doing == Gate || s.Doing == Plan) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
 	if breakable && !s.Cancelled {
 		return Action{Kind: Cancel}, true
 	}

@@ -46,6 +46,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Prompt:     prompt,
 		Tasks:      Tasks(f),
 		Gates:      gates(f),
+		Unnamed:    unnamedGates(f, listedTasks(f)),
 		Planning:   planning(f),
 		Plan:       Plan(f),
 		Locks:      locks,
@@ -182,6 +183,14 @@ func agent(f *v1alpha1.Feature) protocol.Agent {
 
 // Tasks of a Feature in the sequence in which they run; without milestones the prompt is the only task.
 func Tasks(f *v1alpha1.Feature) []protocol.Task {
+	tasks := listedTasks(f)
+	last := &tasks[len(tasks)-1]
+	last.Gates = slices.Concat(last.Gates, unnamedGates(f, tasks))
+	return tasks
+}
+
+// listedTasks have the gates that the user names.
+func listedTasks(f *v1alpha1.Feature) []protocol.Task {
 	var tasks []protocol.Task
 	if f.Spec.Plan != nil {
 		for _, m := range f.Spec.Plan.Milestones {
@@ -193,8 +202,6 @@ func Tasks(f *v1alpha1.Feature) []protocol.Task {
 	if len(tasks) == 0 {
 		tasks = []protocol.Task{{Name: f.Name}}
 	}
-	last := &tasks[len(tasks)-1]
-	last.Gates = slices.Concat(last.Gates, unnamedGates(f, tasks))
 	return tasks
 }
 
