@@ -278,7 +278,7 @@ func correction(first string, all []protocol.Gate, results []Result) string {
 		}
 		fmt.Fprintf(&b, "\nGate %s (%s) %s.\n", strconv.Quote(r.Gate), command(all[i].Command), r.Say())
 		if len(r.Changed) > 0 {
-			fmt.Fprintf(&b, "It changed files that are captured, and the watchdog put them back: %s\n", r.changes())
+			fmt.Fprintf(&b, "It changed files that are captured, and the watchdog put them back: %s\n", r.changes(maxPaths/failed))
 		}
 		tests := r.tests(maxQuoted / failed / 2)
 		b.WriteString(tests)
@@ -298,6 +298,8 @@ const (
 	// maxQuoted bounds what the outputs of all failed gates take of a text, in bytes with their marks: the text of a start is an environment
 	// variable, which has at most protocol.MaxArgumentBytes with prompt and instructions.
 	maxQuoted = 16 << 10
+	// maxPaths bounds what the changed paths of all failed gates take of a text, in bytes: an agent chooses their lengths.
+	maxPaths = 2 << 10
 )
 
 // quote the last lines of an output that fit into so many bytes with their marks.
@@ -332,17 +334,29 @@ func command(argv []string) string {
 	return plain.CutBytes(strings.Join(quoted, " "), maxCommand)
 }
 
-// changes names the paths that the gate changed.
-func (r Result) changes() string {
-	quoted := make([]string, len(r.Changed))
-	for i, path := range r.Changed {
-		quoted[i] = strconv.Quote(path)
+// changes names the paths that the gate changed, as many as fit into so many bytes, and says how many more there are.
+func (r Result) changes(limit int) string {
+	var b strings.Builder
+	named := 0
+	for _, path := range r.Changed {
+		quoted := strconv.Quote(path)
+		if b.Len()+len(", ")+len(quoted) > limit {
+			break
+		}
+		if named > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quoted)
+		named++
 	}
-	text := strings.Join(quoted, ", ")
-	if r.ChangedMore > 0 {
-		text += fmt.Sprintf(" and %d more", r.ChangedMore)
+	more := len(r.Changed) - named + r.ChangedMore
+	switch {
+	case named == 0:
+		return fmt.Sprintf("%d with long names", more)
+	case more > 0:
+		fmt.Fprintf(&b, " and %d more", more)
 	}
-	return text
+	return b.String()
 }
 
 func round(d time.Duration) time.Duration {

@@ -116,3 +116,31 @@ func TestCorrectionIsBounded(t *testing.T) {
 		t.Errorf("%d bytes", n)
 	}
 }
+
+// TestCorrectionBoundsChangedPaths: an agent makes paths of 4 KiB, and gates change them. The text fits into a variable, and counts what it does not name.
+func TestCorrectionBoundsChangedPaths(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat(strings.Repeat("\x01", 250)+"/", 16)
+	for n, paths := range map[string][]string{
+		"30 with long names":        slices.Repeat([]string{deep + "x"}, 30),
+		`"go.sum" and 29 more`:      append([]string{"go.sum"}, slices.Repeat([]string{deep + "x"}, 29)...),
+		`"a", "b", "c", "d"`:        {"a", "b", "c", "d"},
+		`"a", "a", "a" and 17 more`: append([]string{"a", "a", "a", deep}, slices.Repeat([]string{"a"}, 16)...),
+	} {
+		var all []protocol.Gate
+		var results []Result
+		for range 16 {
+			g := protocol.Gate{Name: strings.Repeat("g", 63), Command: []string{strings.Repeat("c", 4096)}}
+			r := Result{Gate: g.Name, State: Failed, Output: strings.Repeat("x\n", MaxOutput/2)}
+			r.Changes(paths)
+			all, results = append(all, g), append(results, r)
+		}
+		got := DeliveryCorrection(all, results)
+		if len(got) > 32<<10 {
+			t.Errorf("%s: %d bytes", n, len(got))
+		}
+		if !strings.Contains(got, "put them back: "+n+"\n") {
+			t.Errorf("the text does not say %s:\n%.1000s", n, got)
+		}
+	}
+}
