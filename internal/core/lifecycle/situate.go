@@ -6,6 +6,8 @@ package lifecycle
 import (
 	"fmt"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // longEnough an attempt must have lived for its loss not to count as one in a row.
@@ -164,6 +166,9 @@ func (s situation) fold() situation {
 		m.Lost = 1
 	case f == nil:
 		m.Lost++
+	case m.Job.Run == RunSeal && f.Outcome == protocol.OutcomeProving:
+		// It only says which gate is next: pods of gates that are lost in a row stay lost in a row.
+		m = m.settled(s, f)
 	default:
 		m.Lost = 0
 		m = m.settled(s, f)
