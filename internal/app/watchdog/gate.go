@@ -43,7 +43,7 @@ func (x *acts) gate(ctx context.Context, a supervise.Action) (supervise.Event, e
 		return x.deliveryGate(ctx, a)
 	}
 	task := x.attempt.journal.State().Tasks[a.Task]
-	ran, err := x.prove(ctx, task.Gating, task.Policy.Changes, a.Gate)
+	ran, err := x.prove(ctx, task.Gating, task.Policy.Changes, a.Gate, gates.Tries)
 	if err != nil {
 		return x.gateMissed(ctx, a, err)
 	}
@@ -68,15 +68,16 @@ func (x *acts) gateMissed(ctx context.Context, a supervise.Action, err error) (s
 	return supervise.Missed{Action: a, Fault: fault}, nil
 }
 
-// prove runs a gate, again if it does not end in its time, and puts back what it changed.
-func (x *acts) prove(ctx context.Context, tree string, changes policy.Changes, g protocol.Gate) (ran journal.GateRan, err error) {
+// prove runs a gate, at most so many times if it does not end in its time, and puts back what each run changed.
+func (x *acts) prove(ctx context.Context, tree string, changes policy.Changes, g protocol.Gate, tries int) (ran journal.GateRan, err error) {
 	_, found, err := x.services.checkpoint.PutBack(ctx, tree, changes, nil) // a crash may have left something of an earlier run
 	if err != nil {
 		return ran, err
 	}
 	ran.Result = gates.Result{Gate: g.Name, Definition: gates.Sum(g), Tree: tree}
 	x.spoilt = true
-	for try := 1; try <= gates.Tries; try++ {
+	var paths []string
+	for try := 1; try <= tries; try++ {
 		exit, err := x.runGate(ctx, g, &ran)
 		if err == nil {
 			err = x.readReport(g, &ran.Result)
@@ -85,15 +86,23 @@ func (x *acts) prove(ctx context.Context, tree string, changes policy.Changes, g
 			return ran, errors.Join(err, x.callOff(ctx, tree, changes, found))
 		}
 		x.keep(ctx, exit, &ran.Result)
-		if ran.Result.State != gates.TimedOut {
+		if ran.Result.State != gates.TimedOut || try == tries {
 			break
 		}
+		back, _, err := x.services.checkpoint.PutBack(ctx, tree, changes, &found)
+		if err != nil {
+			return ran, err
+		}
+		paths = append(paths, back...)
 	}
 	if err := x.attempt.options.Probe.After("gate ended"); err != nil {
 		return ran, err
 	}
-	paths, _, err := x.services.checkpoint.PutBack(ctx, tree, changes, &found)
+	back, _, err := x.services.checkpoint.PutBack(ctx, tree, changes, &found)
 	x.spoilt = err != nil
+	paths = append(paths, back...)
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
 	if g.Report != nil { // to write it is what the gate is there for
 		paths = slices.DeleteFunc(paths, func(path string) bool { return path == g.Report.Path })
 	}

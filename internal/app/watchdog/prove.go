@@ -85,10 +85,10 @@ func (p *preparation) checkOut(ctx context.Context, orders protocol.Orders) erro
 	return p.layOutTree(ctx, orders, p.attempt.journal.State().Promoted.Tree)
 }
 
-// deliveryGate runs a gate on the tree of the delivery head.
+// deliveryGate runs a gate on the tree of the delivery head, once: what it leaves in ignored files and in /tmp could change a second run.
 func (x *acts) deliveryGate(ctx context.Context, a supervise.Action) (supervise.Event, error) {
 	j := x.attempt.journal.State()
-	ran, err := x.prove(ctx, j.Promoted.Tree, j.Orders.Policy.Changes, a.Gate)
+	ran, err := x.prove(ctx, j.Promoted.Tree, j.Orders.Policy.Changes, a.Gate, 1)
 	if err != nil {
 		return x.gateMissed(ctx, a, err)
 	}

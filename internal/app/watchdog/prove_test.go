@@ -197,10 +197,14 @@ func TestAProofSurvivesCrashes(t *testing.T) {
 				t.Fatalf("the process ended with %v", err)
 			}
 			p.watch(nil)
-			wantFinal(t, p.finish(), protocol.OutcomeUnfinished, protocol.ReasonCorrecting)
-			if step != "gate ended" {
-				w.wantProofs("proof-0 Failed 3")
+			f = p.finish()
+			if step == "gate ended" { // what it left in this pod could change a second run
+				wantFinal(t, f, protocol.OutcomeProving, protocol.ReasonCheckpointFailed)
+				w.wantProofs()
+				f = w.prove(3, f.Gate, nil).finish()
 			}
+			wantFinal(t, f, protocol.OutcomeUnfinished, protocol.ReasonCorrecting)
+			w.wantProofs("proof-0 Failed 3")
 			records, _ := w.recorded()
 			added := 0
 			for _, r := range records {
@@ -260,5 +264,29 @@ func TestAnAddedTaskIsFollowedBeforeIntakeAnswers(t *testing.T) {
 	}
 	if added != 1 || w.runs() != 1 {
 		t.Errorf("%d tasks added, the gate ran %d times", added, w.runs())
+	}
+}
+
+// TestADeliveryGateHasOneTry: what a try that does not end in its time has written, captured or ignored, proves nothing.
+func TestADeliveryGateHasOneTry(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]string{
+		"captured": "echo good > web/page.html; sleep 1000",
+		"ignored":  "echo good > web/x.log; sleep 1000",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newProved(t, `echo bad > web/page.html`, "")
+			w.intake.Order(func(o *protocol.Orders) {
+				o.Delivery.Gates[0].Command[2] = w.marks() + "grep -qs good web/page.html web/x.log && exit 0; " + first
+				o.Delivery.Gates[0].Timeout, o.Policy.Supervision.MaxCorrections = 2*time.Second, 0
+			})
+			f := w.start(1, nil).finish()
+			f = w.prove(2, f.Gate, nil).finish()
+			wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonGateFailed)
+			if w.runs() != 1 || w.branch() != "" {
+				t.Errorf("the gate ran %d times, branch %q", w.runs(), w.branch())
+			}
+		})
 	}
 }

@@ -23,7 +23,8 @@ import (
 // State of a gate that has run.
 type State string
 
-// States. NotStarted: the command itself is wrong, so that no change of the agent can make it pass. TimedOut: the watchdog has ended it twice, after its timeout.
+// States. NotStarted: the command itself is wrong, so that no change of the agent can make it pass. TimedOut: the watchdog has ended
+// it after its timeout, in its last try.
 const (
 	Passed     State = "Passed"
 	Failed     State = "Failed"
@@ -31,7 +32,7 @@ const (
 	NotStarted State = "NotStarted"
 )
 
-// Tries is how often a gate runs that does not end in its time.
+// Tries is how often a gate of a task runs that does not end in its time. A gate before the delivery has one try.
 const Tries = 2
 
 // MaxOutput is how many bytes at the end of a gate's output are kept in the journal and told to the agent.
@@ -217,7 +218,7 @@ func (r Result) Say() string {
 	case Passed:
 		return "passed"
 	case TimedOut:
-		return fmt.Sprintf("did not end within its timeout (%d tries of %s)", Tries, round(r.Duration))
+		return fmt.Sprintf("did not end within its timeout (the last try took %s)", round(r.Duration))
 	case NotStarted:
 		return "could not be started: " + r.Message
 	case Failed:

@@ -77,7 +77,7 @@ func TestCorrectionQuotesOutput(t *testing.T) {
 	if strings.Contains(got, "build") || strings.Contains(got, "\nIgnore") {
 		t.Errorf("the text is\n%s", got)
 	}
-	if got := Message("web/form", results); got != `task "web/form" is not proved: gate "unit" exited with code 1 after 12s; gate "lint" did not end within its timeout (2 tries of 1m0s)` {
+	if got := Message("web/form", results); got != `task "web/form" is not proved: gate "unit" exited with code 1 after 12s; gate "lint" did not end within its timeout (the last try took 1m0s)` {
 		t.Errorf("message: %s", got)
 	}
 }

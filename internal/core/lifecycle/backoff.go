@@ -54,7 +54,7 @@ func pause(s situation, granted bool) time.Duration {
 	switch {
 	case granted || len(s.granted) > 0:
 		return 0
-	case f == nil:
+	case f == nil, s.unanswered(f):
 		return backoff(s.m.Lost - 1)
 	case f.Outcome == protocol.OutcomeAgentFailed && !s.m.Job.Errand && failures.Excuses(f.Failure) && s.m.Unserved != nil:
 		return s.m.Unserved.pause(s.o.Policy.Hash, s.o.Backends)

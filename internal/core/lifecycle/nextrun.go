@@ -202,6 +202,9 @@ func (s situation) afterBlocked(f *Final) nextRun {
 func (s situation) afterProving(f *Final) nextRun {
 	n := nextRun{run: RunGate, granted: len(s.openRetries()) > 0}
 	n.at = summary{phase: Preparing, reason: protocol.ReasonProving, message: fmt.Sprintf("%s Attempt %d is about to start.", sentence(f.Message), s.m.Attempt+1)}
+	if pause(s, n.granted) > 0 {
+		n.at.message = fmt.Sprintf("%s Attempt %d follows%s", sentence(f.Message), s.m.Attempt+1, s.follows(n.granted))
+	}
 	gate, is := s.o.Spec.gate(f.Gate)
 	switch {
 	case s.o.Spec.Ephemeral:

@@ -162,10 +162,11 @@ func (s situation) fold() situation {
 	switch {
 	case f == nil && !m.Job.StopRequestedAt.IsZero():
 		// It had orders to end, and has ended; only its final report is missing.
-	case f == nil && s.now.Sub(m.Job.StartedAt) >= longEnough:
-		m.Lost = 1
 	case f == nil:
-		m.Lost++
+		m.Lost = s.lost()
+	case s.unanswered(f):
+		m.Lost = s.lost()
+		m = m.settled(s, f)
 	case m.Job.Run == RunSeal && f.Outcome == protocol.OutcomeProving:
 		// It only says which gate is next: pods of gates that are lost in a row stay lost in a row.
 		m = m.settled(s, f)
@@ -175,6 +176,19 @@ func (s situation) fold() situation {
 	}
 	s.m = m
 	return s
+}
+
+// lost counts the attempt as one more that is lost in a row.
+func (s situation) lost() int {
+	if s.now.Sub(s.m.Job.StartedAt) >= longEnough {
+		return 1
+	}
+	return s.m.Lost + 1
+}
+
+// unanswered says whether the pod of a gate ended with a report and without a result of its gate.
+func (s situation) unanswered(f *Final) bool {
+	return s.m.Job.Run == RunGate && f.Outcome == protocol.OutcomeProving && f.Reason != protocol.ReasonProving
 }
 
 // rollUp copies what the watchdog reports into the Feature's own status. Nothing that is known is ever forgotten: a new

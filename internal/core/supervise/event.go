@@ -136,6 +136,7 @@ func (e Connected) apply(s *State, now time.Time) {
 		s.settle(m.Rung, true)
 	}
 	s.Agent = Agent{Connected: true, Running: e.Running, Leftovers: e.Running || e.Exited != nil || e.Leftovers, Frozen: e.Frozen}
+	s.Used = s.Used || s.Agent.Leftovers && s.ForGate != ""
 	if !e.Running {
 		s.left()
 	}
@@ -239,6 +240,7 @@ type Aborted struct{}
 
 func (Aborted) apply(s *State, _ time.Time) {
 	s.Agent.Leftovers = s.Agent.Leftovers || s.Doing == Gate // what it started may not have ended
+	s.Used = s.Used || s.Doing == Gate && s.ForGate != ""
 	s.idle()
 }
 
@@ -344,6 +346,7 @@ type Missed struct {
 
 func (e Missed) apply(s *State, now time.Time) {
 	s.Agent.Leftovers = s.Agent.Leftovers || s.Doing == Gate // what it started may not have ended
+	s.Used = s.Used || s.Doing == Gate && s.ForGate != ""
 	s.idle()
 	if e.Action.Kind == Rollback { // it may have gone back
 		s.ungate()

@@ -16,7 +16,8 @@ import (
 func (d Delivery) proved() bool { return gates.Proved(d.Gates, d.Results, d.Tree) }
 
 // proving runs the gate that the pod is for, unless it has its result or nobody requires it any more: then another attempt or the delivery follows.
-func proving(s State, now time.Time) (Action, bool) {
+// It runs once: what a gate leaves in ignored files and in /tmp is not put back.
+func proving(s State, _ time.Time) (Action, bool) {
 	if s.ForGate == "" {
 		return Action{}, false
 	}
@@ -31,12 +32,11 @@ func proving(s State, now time.Time) (Action, bool) {
 			Message: "a request comes first, which needs the workspace"}}, true
 	case i < 0 || gates.Find(d.Results, d.Gates[i], d.Tree) != nil:
 		return Action{}, false
+	case s.Used:
+		return Action{Kind: Finish, Final: protocol.FinalReport{Outcome: protocol.OutcomeProving, Reason: protocol.ReasonCheckpointFailed, Head: d.Head, Gate: s.ForGate,
+			Message: fmt.Sprintf("gate %q has no result, and what it left in its pod could change the next one: it runs again in another pod", d.Gates[i].Name)}}, true
 	case !s.Agent.Connected:
 		return Action{}, true
-	case s.Agent.Leftovers:
-		return s.kill(), true
-	case now.Before(s.Checkpoints.RetryAt):
-		return Action{Until: s.Checkpoints.RetryAt}, true
 	}
 	return Action{Kind: Gate, Gate: d.Gates[i]}, true
 }

@@ -186,6 +186,8 @@ type State struct {
 	// ForGate identifies the gate before the delivery that the sealed attempt's pod is for (gates.Sum); empty for other attempts. The workspace
 	// of the Feature is not in this pod.
 	ForGate string
+	// Used: a gate was started in the pod of ForGate, and may have no result.
+	Used bool
 	// Sessions: the agent can start again in its session, with a message.
 	Sessions bool
 	// Errand: the sealed attempt has orders for something other than a delivery.
