@@ -102,7 +102,7 @@ type Rules struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Checks []Check `json:"checks,omitempty"`
-	// gates are commands that must pass before every delivery. Each runs on a fresh checkout of the commit to deliver, in a pod where no agent has been. A Feature cannot remove or change them. If a Feature names one of its own gates of the same name before the delivery, the policy's gate runs instead.
+	// gates are commands that must pass before every delivery. Each runs on a fresh checkout of the commit to deliver, in a pod where no agent has been. A Feature cannot remove them or change their commands. A gate without an image runs in that of the agent, which the Feature chooses: set an image for a gate that nobody may change. If a Feature names one of its own gates of the same name before the delivery, the policy's gate runs instead.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
