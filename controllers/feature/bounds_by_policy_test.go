@@ -74,6 +74,39 @@ func TestNoModelBesideTheGateway(t *testing.T) {
 	r.want("host", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
 }
 
+// TestGatesBeforeTheDeliveryNeedVolumes: gates of a policy run in pods of their own, which do not see an ephemeral workspace. The CRD refuses such a
+// Feature with gates of its own.
+func TestGatesBeforeTheDeliveryNeedVolumes(t *testing.T) {
+	r := newHarness(t)
+	refused := func(name, want string) {
+		r.Helper()
+		r.settle(name)
+		r.want(name, v1alpha1.PhaseBlocked, v1alpha1.ReasonVolumesRequired)
+		if m := r.wantCondition(name, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonVolumesRequired); !strings.Contains(m, want) {
+			t.Errorf("%s: %s", name, m)
+		}
+	}
+	r.policy("proven", v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Gates: []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "unit", Command: []string{"make"}}}}}})
+	r.feature("policy", func(f *v1alpha1.Feature) { f.Spec.Workspace = &v1alpha1.Workspace{Ephemeral: true} })
+	refused("policy", "gates in overrides of "+r.project+"/proven")
+	r.wantJobs()
+}
+
+// TestNoKeyInAGateOfAPolicy: a gate runs what the agent has written, also if a policy requires it.
+func TestNoKeyInAGateOfAPolicy(t *testing.T) {
+	r := newHarness(t)
+	r.policy("keys", v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Gates: []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "unit", Command: []string{"make"},
+		Env: []v1alpha1.EnvVar{{Name: "ANTHROPIC_API_KEY", Value: "sk-ant-" + strings.Repeat("k", 40)}}}}}}})
+	r.feature("key", nil)
+	r.settle("key")
+	r.want("key", v1alpha1.PhaseBlocked, v1alpha1.ReasonModelProviderNotAllowed)
+	want := "gates (in overrides of " + r.project + "/keys) unit env ANTHROPIC_API_KEY is where clients look for the key of Anthropic"
+	if m := r.wantCondition("key", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonModelProviderNotAllowed); !strings.Contains(m, want) {
+		t.Error(m)
+	}
+	r.wantJobs()
+}
+
 // TestAPolicyRequiresAnApproval: whatever the Feature says, and its conditions name the policy.
 func TestAPolicyRequiresAnApproval(t *testing.T) {
 	r := newHarness(t)

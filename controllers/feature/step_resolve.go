@@ -100,6 +100,14 @@ func (s *scope) checkBounds() {
 		s.refuse(v1alpha1.ReasonVolumesRequired, true, "The policy requires an approval (delivery.approval in %s), and with spec.workspace.ephemeral the work "+
 			"would be gone before an approver can look at it. Create the Feature again without spec.workspace.ephemeral.", e.Origins["delivery.approval"])
 	}
+	if features.Ephemeral(f) && len(features.DeliveryGates(f, e)) > 0 {
+		by := "spec.delivery.gates"
+		if len(e.Gates) > 0 {
+			by = "gates in " + e.Origins["gates."+e.Gates[0].Name]
+		}
+		s.refuse(v1alpha1.ReasonVolumesRequired, true, "Gates must pass before the delivery (%s), each in a pod of its own, and with spec.workspace.ephemeral the work "+
+			"would be gone before they run. Create the Feature again without spec.workspace.ephemeral.", by)
+	}
 }
 
 // besideGateway says what would have a Feature's agent reach a provider of models beside the gateway; empty where nothing would, or where the policy
@@ -117,6 +125,14 @@ func besideGateway(f *v1alpha1.Feature, e policy.Effective) string {
 		for _, v := range g.Env {
 			if why := egress.Key(v.Name, v.Value); why != "" {
 				return fmt.Sprintf("spec.gates %s env %s %s: remove it", g.Name, v.Name, why)
+			}
+		}
+	}
+	for _, g := range e.Gates {
+		for _, v := range g.Env {
+			name, value, _ := strings.Cut(v, "=")
+			if why := egress.Key(name, value); why != "" {
+				return fmt.Sprintf("gates (in %s) %s env %s %s: remove it", e.Origins["gates."+g.Name], g.Name, name, why)
 			}
 		}
 	}
