@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -47,24 +46,6 @@ var circler = story{
 	check: steered,
 }
 
-// planner is one whose work a model divides. A gate refuses the first version of its first task.
-var planner = story{
-	name:    "planner",
-	about:   "is Claude Code, whose work a model divides into two tasks; a gate fails, and the agent mends it",
-	allowed: []string{"docs/tour/**"},
-	plan: `turns:
-- tool:
-    name: propose_plan
-    input:
-      milestones:
-      - name: tour
-        tasks:
-        - {name: stops, gates: [stops], instructions: "List the stops.\n` + "```script" + `\nturns:\n- run: mkdir -p docs/tour && echo Gateway > docs/tour/stops.md\n- text: There is a stop.\n- run: echo Watchdog >> docs/tour/stops.md\n- text: There are two.\n` + "```" + `"}
-        - {name: map, instructions: "Draw the map.\n` + "```script" + `\nturns:\n- run: echo 'Gateway - Watchdog' > docs/tour/map.md\n- text: The map is drawn.\n` + "```" + `"}`,
-	gates: []v1alpha1.Gate{{Name: "stops", Command: []string{"sh", "-c", `[ "$(wc -l < docs/tour/stops.md)" -ge 2 ] || { echo "a tour has at least two stops"; exit 1; }`}}},
-	check: planned,
-}
-
 // house is what every agent of the demo's project is told first.
 const house = "Write in plain English, and only below docs/tour."
 
@@ -73,7 +54,7 @@ func (d *demo) stories() []story {
 	if d.agent == "" {
 		return stories
 	}
-	return append([]story{writer, circler, planner}, stories...)
+	return append([]story{writer, circler}, stories...)
 }
 
 // provideModels starts the scripted provider, and makes the template of the project.
@@ -99,48 +80,7 @@ func (s story) withAgent(d *demo, f *v1alpha1.Feature) *v1alpha1.Feature {
 	f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: d.agent}
 	f.Spec.Workspace = &v1alpha1.Workspace{Size: ptr.To(resource.MustParse("1Gi"))}
 	f.Spec.Prompt = "Write the page of the " + s.name + ".\n\n```script\n" + s.script + "\n```\n"
-	if s.plan != "" {
-		f.Spec.Prompt = "Write the page of the " + s.name + ".\n\n```script propose_plan\n" + s.plan + "\n```\n"
-		f.Spec.Planning, f.Spec.Gates = v1alpha1.PlanningAuto, s.gates
-	}
 	return f
-}
-
-// planned checks that a model has divided the work, that the gate has failed once and then passed, and that the work is delivered.
-func planned(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
-	if f.Status.Run.Plan == nil || len(f.Status.Run.Plan.Milestones) != 1 {
-		return fmt.Errorf("want a plan with one milestone: %s", cluster.Message(f, v1alpha1.ConditionPlanned))
-	}
-	d.progress.say("a model has divided the work:")
-	for _, t := range f.Status.Run.Tasks {
-		d.progress.verbatim(t.Name + " " + t.State + "\n")
-	}
-	gates, err := d.raw(ctx, f, "gates")
-	if err != nil {
-		return err
-	}
-	d.progress.say("its gate, on the work as it is now:")
-	d.progress.verbatim(gates)
-	asked, err := d.provider.Asked(ctx)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(asked, func(a cluster.Asked) bool {
-		return strings.Contains(a.Body, "a tour has at least two stops") && strings.Contains(a.Body, "1 of 1 gates failed")
-	}) {
-		return errors.New("the agent did not hear what its gate said")
-	}
-	return delivered(ctx, d, f, mirror)
-}
-
-// raw is what the aggregated API says of a Feature.
-func (d *demo) raw(ctx context.Context, f *v1alpha1.Feature, path string) (string, error) {
-	kubectl := append(strings.Fields(d.kubectl), "get", "--raw", "/apis/view.tidewaiter.dev/v1alpha1/namespaces/"+project+"/features/"+f.Name+"/"+path)
-	out, err := exec.CommandContext(ctx, kubectl[0], kubectl[1:]...).Output() //nolint:gosec // the caller's own command
-	if err != nil {
-		return "", fmt.Errorf("run kubectl get --raw …/%s: %w", path, err)
-	}
-	return string(out), nil
 }
 
 // steered checks that the model was told that it repeats itself, and that its work is delivered.
@@ -169,7 +109,15 @@ const supervisor = "[SUPERVISOR] "
 
 // answered checks that the agent was told the template, that every turn is in the ledger, and that its work is delivered.
 func answered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
-	prompt, err := d.raw(ctx, f, "prompt")
+	raw := func(path string) (string, error) {
+		kubectl := append(strings.Fields(d.kubectl), "get", "--raw", "/apis/view.tidewaiter.dev/v1alpha1/namespaces/"+project+"/features/"+f.Name+"/"+path)
+		out, err := exec.CommandContext(ctx, kubectl[0], kubectl[1:]...).Output() //nolint:gosec // the caller's own command
+		if err != nil {
+			return "", fmt.Errorf("run kubectl get --raw …/%s: %w", path, err)
+		}
+		return string(out), nil
+	}
+	prompt, err := raw("prompt")
 	if err != nil {
 		return err
 	}
@@ -179,7 +127,7 @@ func answered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) 
 	before, _, _ := strings.Cut(prompt, "```script")
 	d.progress.say("its prompt begins with the project's template:")
 	d.progress.verbatim(strings.TrimSpace(before) + "\n")
-	turns, err := d.raw(ctx, f, "turns?output=text")
+	turns, err := raw("turns?output=text")
 	if err != nil {
 		return err
 	}

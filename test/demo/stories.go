@@ -24,10 +24,7 @@ var deleteNow = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](1)}
 type story struct {
 	name, about string
 	script      string
-	// plan is the script of the model that divides its work; empty if none does.
-	plan    string
-	gates   []v1alpha1.Gate
-	allowed []string
+	allowed     []string
 	// mode that the agent works in; Interactive when empty.
 	mode v1alpha1.ExecutionMode
 	// meanwhile is what happens to it while it runs; it is asked again until it says that it has.
@@ -115,7 +112,7 @@ func (s story) feature(d *demo) *v1alpha1.Feature {
 	f.Spec.Execution = &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{
 		Interval: &metav1.Duration{Duration: 3 * time.Second}, MinInterval: &metav1.Duration{Duration: time.Second},
 	}, Mode: s.mode}
-	if s.name == writer.name || s.name == circler.name || s.name == planner.name {
+	if s.name == writer.name || s.name == circler.name {
 		return s.withAgent(d, f)
 	}
 	return f

@@ -29,7 +29,7 @@ func plannedTask(t *testing.T, name, script string, gates ...string) string {
 // way, and the plan stays the same.
 func TestPlannedFeature(t *testing.T) {
 	t.Parallel()
-	for _, runtime := range []string{"claude-code", "codex"} {
+	for _, runtime := range []string{"claude-code"} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
 			p, about := newPlace(t, 8*time.Minute), "plans of "+runtime
