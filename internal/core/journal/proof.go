@@ -33,7 +33,8 @@ func (s *State) added(t TaskAdded) error {
 	for _, have := range s.Added {
 		all = append(all, TaskAdded{Name: have.Name})
 	}
-	s.Added, s.Spent, s.Proofs = append(all, t), s.Spent+1, gates.Lasting(s.Proofs)
+	all = append(all, t)
+	s.Added, s.Spent, s.Proofs = all, s.Spent+1, gates.Lasting(s.Proofs)
 	return nil
 }
 

@@ -89,7 +89,7 @@ func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 			last.Gates = append(last.Gates, g)
 		}
 	}
-	o.Tasks = append(listed, planned...)
+	o.Tasks = slices.Concat(listed, planned)
 	o.Plan.Proposed = p.Allowed
 	o.Plan.Forbidden = slices.Concat(o.Plan.Forbidden, p.Forbidden)
 	return o

@@ -54,6 +54,7 @@ func (r Request) Again(a Answer, objection string) Request {
 	if !a.Message.Empty() {
 		messages = append(messages, a.Message)
 	}
-	r.Messages = append(messages, next)
+	messages = append(messages, next)
+	r.Messages = messages
 	return r
 }

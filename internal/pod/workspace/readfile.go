@@ -84,7 +84,7 @@ func (e *Engine) RemoveFile(name string) error {
 	}
 	defer parent.close()
 	err = unix.Unlinkat(parent.fd, path.Base(name), 0)
-	if err == unix.EACCES && grant(parent) == nil {
+	if errors.Is(err, unix.EACCES) && grant(parent) == nil {
 		err = unix.Unlinkat(parent.fd, path.Base(name), 0)
 	}
 	if err == nil || slices.ContainsFunc([]error{unix.ENOENT, unix.EISDIR, unix.EPERM}, func(e error) bool { return errors.Is(err, e) }) {
