@@ -84,9 +84,9 @@ const (
 	ReasonModeFallback = "ModeFallback"
 	// ReasonRoleNotAllowed: the policies that apply do not allow the role of spec.agent (agents.allowedRoles).
 	ReasonRoleNotAllowed = "RoleNotAllowed"
-	// ReasonModelProviderNotAllowed: with spec.agent.env or egress.agent of a policy, the agent would reach a model provider directly instead of through the gateway (egress.modelProviders).
+	// ReasonModelProviderNotAllowed: with spec.agent.env, the environment of a gate, or egress.agent of a policy, the agent would reach a model provider directly instead of through the gateway (egress.modelProviders).
 	ReasonModelProviderNotAllowed = "ModelProviderNotAllowed"
-	// ReasonVolumesRequired: a policy requires an approval, and ephemeral volumes do not keep the work until then.
+	// ReasonVolumesRequired: a policy requires an approval or gates before the delivery, and ephemeral volumes do not keep the work until then.
 	ReasonVolumesRequired = "VolumesRequired"
 	// ReasonModeNotAvailable: the runtime can run neither in the requested execution mode nor in a stricter one.
 	ReasonModeNotAvailable = "ModeNotAvailable"
@@ -249,7 +249,7 @@ const (
 	ReasonVolumeVersionUnsupported = "VolumeVersionUnsupported"
 	// ReasonPreparationFailed: Tidewaiter cannot prepare the workspace, for a reason without a name of its own; the message has the text of Git or of the system. It tries for an hour.
 	ReasonPreparationFailed = "PreparationFailed"
-	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce no agent runs.
+	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce neither an agent nor a gate before the delivery runs.
 	ReasonNetworkOpened = "NetworkOpened"
 	// ReasonCheckpointInvalid: the newest checkpoint breaks a rule; the message names rule, path and what to do.
 	ReasonCheckpointInvalid = "CheckpointInvalid"

@@ -122,7 +122,7 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Priority int32 `json:"priority,omitempty"`
-	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) does not count.
+	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) and gates before the delivery do not count.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -35,7 +35,7 @@ type RunStatus struct {
 	// tasks are the tasks of the plan, and how far they are.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=2048
+	// +kubebuilder:validation:MaxItems=2304
 	Tasks []TaskStatus `json:"tasks,omitempty"`
 	// requests are the requests that the watchdog has acted on.
 	// +optional
@@ -59,7 +59,7 @@ type RunStatus struct {
 	// final is the final report of the attempt. Success is this report, never the Job's own verdict.
 	// +optional
 	Final *FinalReport `json:"final,omitempty"`
-	// question is the question that the agent waits on.
+	// question is the newest question of the agent without an answer; its field guess says whether the agent waits.
 	// +optional
 	Question *Question `json:"question,omitempty"`
 	// turn is the turn of the conversation, counted from 1 over all attempts.
@@ -189,7 +189,7 @@ type ReviewStatus struct {
 
 // ProposedPlan is the plan of a model.
 type ProposedPlan struct {
-	// hash is the hash of the plan. It is empty if there is no plan.
+	// hash is the hash of the plan. It is empty without a plan.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`

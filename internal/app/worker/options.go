@@ -20,6 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
+	"github.com/tidewaiter/tidewaiter/internal/pod/modelclient"
 	"github.com/tidewaiter/tidewaiter/internal/redacted"
 )
 
@@ -91,7 +92,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 // parse reads what the watchdog and the pod say, and what spec.agent.args says.
 func parse(args, environment []string, stderr io.Writer) (Options, error) {
 	o := Options{
-		Bounds: worker.DefaultBounds, Call: callTime, Tool: toolTime, Sleep: sleep, Log: slog.New(slog.NewJSONHandler(stderr, redacted.Logs(nil))),
+		Bounds: worker.DefaultBounds, Call: callTime, Tool: toolTime, Sleep: modelclient.Sleep, Log: slog.New(slog.NewJSONHandler(stderr, redacted.Logs(nil))),
 		Models: lookup(environment, protocol.EnvModels), Tools: lookup(environment, protocol.EnvMCP),
 	}
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
@@ -143,13 +144,4 @@ func names() (list []string) {
 		list = append(list, d.Name)
 	}
 	return list
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

@@ -340,7 +340,4 @@ func TestTheEnd(t *testing.T) {
 	if err := Run(ctx, o.options); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if sleep(ctx, time.Hour) || !sleep(t.Context(), 0) {
-		t.Error("the pause knows no context")
-	}
 }

@@ -3,13 +3,13 @@
 
 package protocol
 
-// Tools of Deterministic mode: the watchdog serves them to the agent's container over MCP (streamable HTTP).
+// Tools that the watchdog serves to the agent's container over MCP (streamable HTTP).
 const (
 	// MCPPort is their port, only on the pod's loopback address.
 	MCPPort = 8446
 	// MCPPath of the URL.
 	MCPPath = "/mcp"
-	// EnvMCP names their URL in the agent's environment; it is not set in Interactive mode.
+	// EnvMCP names their URL in the agent's environment; it is set only where the watchdog serves tools.
 	EnvMCP = "TIDEWAITER_MCP_URL"
 	// MaxToolID bounds the ids that an agent gives to its operations and questions, in characters (as in spec.answers).
 	MaxToolID = 63

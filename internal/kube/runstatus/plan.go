@@ -15,9 +15,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// digestFormat of a hash: SHA-256 in hexadecimal.
-var digestFormat = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // nameFormat of milestones and tasks, as the API has it.
 var nameFormat = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
@@ -29,8 +26,11 @@ func validatePlanned(r protocol.PlanReport) error {
 	if r.Plan == nil {
 		return nil
 	}
-	if !digestFormat.MatchString(r.Hash) || len(r.Plan.Milestones) == 0 {
+	if r.Hash == "" || len(r.Plan.Milestones) == 0 {
 		return errors.New("planned has no hash or no milestone")
+	}
+	if err := digest("planned.hash", r.Hash); err != nil {
+		return err
 	}
 	if len(r.Plan.Milestones) > plans.MaxMilestones || plans.Tasks(*r.Plan) > plans.MaxTasks || max(len(r.Plan.Allowed), len(r.Plan.Forbidden)) > plans.MaxAreas {
 		return errors.New("planned.plan has more milestones, tasks or areas than a plan can have")

@@ -46,7 +46,7 @@ func TestPlansAreValidated(t *testing.T) {
 		"a plan":                {func(*protocol.PlanReport) {}, ""},
 		"nothing":               {func(r *protocol.PlanReport) { r.Plan = nil }, "needs either a plan or a message"},
 		"both":                  {func(r *protocol.PlanReport) { r.Message = "no" }, "needs either a plan or a message"},
-		"another hash":          {func(r *protocol.PlanReport) { r.Hash = "x" }, "no hash"},
+		"another hash":          {func(r *protocol.PlanReport) { r.Hash = "x" }, "planned.hash is not 64 hexadecimal digits"},
 		"no milestone":          {func(r *protocol.PlanReport) { r.Plan.Milestones = nil }, "no milestone"},
 		"a name of an API":      {func(r *protocol.PlanReport) { r.Plan.Milestones[0].Name = "a/b" }, "milestones[0]"},
 		"two tasks of one name": {func(r *protocol.PlanReport) { m := &r.Plan.Milestones[0]; m.Tasks = append(m.Tasks, m.Tasks[0]) }, "milestones[0].tasks"},

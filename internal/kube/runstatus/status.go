@@ -21,8 +21,9 @@ import (
 // how it bounds what is stored. A new field is read here.
 
 const (
-	// maxTasks bounds the tasks of a status report: 32 milestones of 64 tasks, as the API has it, and one that is being dropped.
-	maxTasks = 32*64 + 1
+	// maxTasks bounds the tasks of a status report, as the API has it: 32 milestones of 64 tasks, and 256 more for tasks that a model has planned, that gates
+	// before the delivery have added, or that are being dropped.
+	maxTasks = 32*64 + 256
 	// maxCost of a usage, in characters, as the API has it.
 	maxCost = 32
 	// maxNumber is the largest that every reader of JSON takes as it is (RFC 8259, section 6).

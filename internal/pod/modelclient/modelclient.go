@@ -200,3 +200,13 @@ func hear(listener *speech.Listener, body io.Reader) (speech.Answer, *Trouble) {
 	}
 	return answer, nil
 }
+
+// Sleep waits; false when the context ended.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

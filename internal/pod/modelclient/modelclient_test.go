@@ -4,6 +4,7 @@
 package modelclient
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -22,5 +23,13 @@ func TestRetryAfter(t *testing.T) {
 		if passes(status) != want {
 			t.Errorf("status %d passes: %v", status, !want)
 		}
+	}
+}
+
+func TestSleepEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if Sleep(ctx, time.Hour) || !Sleep(t.Context(), 0) {
+		t.Error("the pause knows no context")
 	}
 }

@@ -63,7 +63,7 @@ func (d *Desk) Ask(ctx context.Context, q speech.Question, check func(json.RawMe
 	// The gateway names the dialects of the policy's backend if it does not speak this one.
 	first, _ := speech.Find(dialect.All()[0].Name)
 	client := modelclient.New(modelclient.Options{
-		URL: d.options.Gateway, Speech: first, Transport: transport, Header: d.sign, Agent: "tidewaiter-watchdog", Call: callTime, Sleep: sleep, Log: d.options.Log,
+		URL: d.options.Gateway, Speech: first, Transport: transport, Header: d.sign, Agent: "tidewaiter-watchdog", Call: callTime, Sleep: modelclient.Sleep, Log: d.options.Log,
 	})
 	request, objection := q.First(maxOutput), ""
 	for range tries {
@@ -109,13 +109,4 @@ func (d *Desk) sign(header http.Header) error {
 	header.Set("Authorization", "Bearer "+token)
 	header.Set(dialect.RoleHeader, policy.RoleSupervisor)
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }

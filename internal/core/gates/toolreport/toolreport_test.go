@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -194,20 +195,12 @@ func fill(begin, repeat, end string, size int) []byte {
 	b := []byte(begin)
 	for n := 0; len(b)+len(repeat)+8+len(end) < size; n++ {
 		if before, after, is := strings.Cut(repeat, "#"); is && !strings.Contains(after, "#") {
-			b = append(append(append(b, before...), number(n)...), after...)
+			b = append(append(append(b, before...), strconv.Itoa(n)...), after...)
 		} else {
 			b = append(b, repeat...)
 		}
 	}
 	return append(b, end...)
-}
-
-func number(n int) string {
-	digits := []byte{}
-	for ; n > 0 || len(digits) == 0; n /= 10 {
-		digits = append(digits, byte('0'+n%10))
-	}
-	return string(digits)
 }
 
 // TestCostIsLinear: the worst report of 8 MiB takes seconds, and twice as much takes about twice the memory, whatever it is made of.

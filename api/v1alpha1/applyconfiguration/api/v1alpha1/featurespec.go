@@ -41,7 +41,7 @@ type FeatureSpecApplyConfiguration struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// priority orders Features that wait for capacity, a lock or an area: higher first, then older.
 	Priority *int32 `json:"priority,omitempty"`
-	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) does not count.
+	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) and gates before the delivery do not count.
 	ActiveDeadline *v1.Duration `json:"activeDeadline,omitempty"`
 	// maxRetries is how often Tidewaiter starts an agent again that failed (exited with another code than 0). Suspensions do not count. A lost pod counts from the fourth on, if neither a user nor the cluster asked it to end (status.unordered).
 	MaxRetries *int32 `json:"maxRetries,omitempty"`

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // ProposedPlan is the plan of a model.
 type ProposedPlanApplyConfiguration struct {
-	// hash is the hash of the plan. It is empty if there is no plan.
+	// hash is the hash of the plan. It is empty without a plan.
 	Hash *string `json:"hash,omitempty"`
 	// message says why there is no plan, so that the tasks of spec.plan, or the prompt as the only task, are the whole work.
 	Message *string `json:"message,omitempty"`

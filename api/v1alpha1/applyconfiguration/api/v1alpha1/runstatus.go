@@ -44,7 +44,7 @@ type RunStatusApplyConfiguration struct {
 	Replica *string `json:"replica,omitempty"`
 	// final is the final report of the attempt. Success is this report, never the Job's own verdict.
 	Final *FinalReportApplyConfiguration `json:"final,omitempty"`
-	// question is the question that the agent waits on.
+	// question is the newest question of the agent without an answer; its field guess says whether the agent waits.
 	Question *QuestionApplyConfiguration `json:"question,omitempty"`
 	// turn is the turn of the conversation, counted from 1 over all attempts.
 	Turn *int64 `json:"turn,omitempty"`
