@@ -66,7 +66,7 @@ func gatewayTo(t *testing.T, provider http.Handler) string {
 // authorizer lets everybody in but the stranger.
 type authorizer struct{}
 
-func (authorizer) Authorize(_ context.Context, token, _ string) (modelserver.Caller, error) {
+func (authorizer) Authorize(_ context.Context, token string, _ modelserver.Claim) (modelserver.Caller, error) {
 	if token == "stranger" {
 		return modelserver.Caller{}, fmt.Errorf("%w: unknown", callers.ErrUnauthenticated)
 	}
