@@ -172,10 +172,10 @@ const (
 	ReasonDeliveryTouches = "DeliveryTouches"
 	// ReasonPlanning: a model makes a plan before the first task starts.
 	ReasonPlanning = "Planning"
-	// ReasonPlanProposed: a model has proposed a plan, and Tidewaiter follows it; status.run.plan has it.
+	// ReasonPlanProposed: a model has proposed a plan, and Tidewaiter follows it without an approval (spec.planning Auto); status.run.plan has it.
 	ReasonPlanProposed = "PlanProposed"
-	// ReasonPlannerUnavailable: no model has proposed a plan that can be used; the message says why, and the work continues without one.
-	ReasonPlannerUnavailable = "PlannerUnavailable"
+	// ReasonPlanApproved: a model has proposed the plan, and a user has approved it.
+	ReasonPlanApproved = "PlanApproved"
 	// ReasonNoBudget: neither a policy nor the Feature sets a budget.
 	ReasonNoBudget = "NoBudget"
 	// ReasonWithinBudget: every budget that applies has something left.
@@ -219,6 +219,10 @@ const (
 const (
 	// ReasonAwaitingInput: the agent asked a question; spec.answers takes the reply.
 	ReasonAwaitingInput = "AwaitingInput"
+	// ReasonPlanApprovalRequired: a model has proposed a plan (spec.planning Approve), and no agent starts before a user approves it with a request approvePlan.
+	ReasonPlanApprovalRequired = "PlanApprovalRequired"
+	// ReasonPlannerUnavailable: no model has proposed a plan that can be used; the message says why. With spec.planning Auto the work continues without a plan.
+	ReasonPlannerUnavailable = "PlannerUnavailable"
 	// ReasonModeSwitched: the next task runs in another execution mode: another attempt, with other mounts, is about to start.
 	ReasonModeSwitched = "ModeSwitched"
 	// ReasonCredentialsMissing: the repository's Secret, or a key of it, does not exist.

@@ -22,11 +22,9 @@ const (
 	storedFeature = `
 metadata: {name: stored}
 spec:
-  planning: Approve
   plan: {milestones: [{name: m, tasks: [{name: t}]}]}
   dependsOn: [other]
   delivery: {pullRequest: {title: Login}}
-  requests: [{id: plan, approvePlan: {hash: x}}]
 `
 	storedPolicy = `
 metadata: {name: stored}
@@ -65,11 +63,11 @@ func TestStoredFieldsThatNothingActsOn(t *testing.T) {
 		{what: "a finalizer", object: f, patch: "{metadata: {finalizers: [example.com/a]}}"},
 		{what: "another field of the spec", object: f, patch: "{spec: {suspend: true, delivery: {push: false}}}"},
 		{what: "the status", object: f, patch: "{status: {phase: Suspended, observedRequests: [{id: old, state: Done}]}}", status: []string{"status"}},
-		{what: "one more request", object: f, patch: "{spec: {requests: [{id: plan, approvePlan: {hash: x}}, {id: again, retry: {}}]}}"},
+		{what: "one more request", object: f, patch: "{spec: {requests: [{id: again, retry: {}}]}}"},
 		{what: "one more task", object: f, patch: "{spec: {plan: {milestones: [{name: m, tasks: [{name: t}, {name: u}]}]}}}"},
 		{what: "another title", object: f, patch: "{spec: {delivery: {pullRequest: {title: Page}}}}", refused: "spec.delivery.pullRequest"},
-		{what: "one more approval", object: f, patch: "{spec: {requests: [{id: two, approvePlan: {hash: z}}]}}", refused: "spec.requests[].approvePlan"},
-		{what: "none of these fields", object: f, patch: "{metadata: {finalizers: null}, spec: {planning: None, plan: null, dependsOn: null, delivery: null, requests: null}}"},
+		{what: "one more dependency", object: f, patch: "{spec: {dependsOn: [other, another]}}", refused: "spec.dependsOn"},
+		{what: "none of these fields", object: f, patch: "{metadata: {finalizers: null}, spec: {plan: null, dependsOn: null, delivery: null, requests: null}}"},
 		{what: "another rule", object: p, patch: "{spec: {defaults: {models: [{role: primary, backend: b, model: m}, {role: supervisor, backend: b, model: m}]}}}"},
 		{what: "another reviewer", object: p, patch: "{spec: {defaults: {reviewers: {codeStyle: {}}}}}", refused: "reviewers"},
 		{what: "another model of the supervisor", object: p, patch: "{spec: {defaults: {models: [{role: supervisor, backend: other, model: m}]}}}"},

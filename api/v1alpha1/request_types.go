@@ -4,7 +4,7 @@
 package v1alpha1
 
 // Request is a one-time action.
-// +kubebuilder:validation:XValidation:rule="[has(self.rollback), has(self.checkpoint), has(self.retry), has(self.resetBreaker), has(self.release), has(self.approvePlan)].filter(x, x).size() == 1",message="a request needs exactly one of rollback, checkpoint, retry, resetBreaker, release and approvePlan"
+// +kubebuilder:validation:XValidation:rule="[has(self.rollback), has(self.checkpoint), has(self.retry), has(self.resetBreaker), has(self.release), has(self.approvePlan), has(self.replan)].filter(x, x).size() == 1",message="a request needs exactly one of rollback, checkpoint, retry, resetBreaker, release, approvePlan and replan"
 type Request struct {
 	// id is the id of the request. Tidewaiter does a request once, for as long as the Feature lives.
 	// +required
@@ -27,10 +27,12 @@ type Request struct {
 	// release lets an agent continue whose model call the watchdog holds because an anomaly continued.
 	// +optional
 	Release *ReleaseRequest `json:"release,omitempty"`
-	// approvePlan accepts a proposed plan.
+	// approvePlan approves the plan that a model has proposed (spec.planning Approve), so that the agent starts.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on spec.requests[].approvePlan: remove the request"
 	ApprovePlan *ApprovePlanRequest `json:"approvePlan,omitempty"`
+	// replan asks the model for another plan (spec.planning Auto or Approve). Tasks that are done stay. The task that the agent works on ends first; to plan at once, set spec.suspend until the pod has ended. If the Feature is Blocked or Failed, send retry with it.
+	// +optional
+	Replan *ReplanRequest `json:"replan,omitempty"`
 }
 
 // RollbackRequest restores a tree or a part of it.
@@ -76,13 +78,21 @@ type ResetBreakerRequest struct{}
 // ReleaseRequest lets an agent continue.
 type ReleaseRequest struct{}
 
-// ApprovePlanRequest accepts a proposed plan.
+// ApprovePlanRequest approves a proposed plan.
 type ApprovePlanRequest struct {
-	// hash is the hash of the proposed plan (status.run.plan.hash).
+	// hash is the hash of the proposed plan (status.run.plan.hash). Tidewaiter refuses the approval of any other plan.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash"`
+}
+
+// ReplanRequest asks for another plan.
+type ReplanRequest struct {
+	// directive says what must be different. The model reads it with the prompt and the plan so far.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2000
+	Directive string `json:"directive,omitempty"`
 }
 
 // Directive is something the agent must address.

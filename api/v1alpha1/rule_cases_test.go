@@ -120,12 +120,6 @@ func under(c ruleCase, base, path string) ruleCase {
 
 // inertCases are about fields of Features that this version does not act on. kube/inert lists them.
 var inertCases = map[string]ruleCase{
-	"a planner": {
-		base: feature, field: "spec.planning",
-		accept:  "spec: {planning: Auto}",
-		reject:  "spec: {planning: Approve}",
-		message: "this version does not act on spec.planning Approve: set it to Auto, or to None with the plan in spec.plan",
-	},
 	"Features to wait for": {
 		base: feature, field: "spec.dependsOn",
 		accept:  "spec: {dependsOn: []}",
@@ -138,15 +132,15 @@ var inertCases = map[string]ruleCase{
 		reject:  "spec: {delivery: {pullRequest: {}}}",
 		message: "this version does not act on spec.delivery.pullRequest: remove it, and open the pull request from the delivered branch",
 	},
-	"the approval of a plan": {
-		base: feature, field: "spec.requests[0].approvePlan",
-		accept:  "spec: {requests: [{id: r1, retry: {}}]}",
-		reject:  "spec: {requests: [{id: r1, approvePlan: {hash: x}}]}",
-		message: "this version does not act on spec.requests[].approvePlan: remove the request",
-	},
 }
 
 var featureCases = map[string]ruleCase{
+	"a plan to approve that goes with its pod": {
+		base: feature, field: "spec",
+		accept:  "spec: {planning: Auto, workspace: {ephemeral: true}}",
+		reject:  "spec: {planning: Approve, workspace: {ephemeral: true}}",
+		message: "spec.planning Approve needs volumes that outlive a pod: remove spec.workspace.ephemeral, or set planning to Auto",
+	},
 	"a name of 53 characters": {
 		base: feature, field: "",
 		accept:  "metadata: {name: " + strings.Repeat("n", 52) + "}",
@@ -317,9 +311,9 @@ var featureCases = map[string]ruleCase{
 	},
 	"a request for two things": {
 		base: feature, field: "spec.requests[0]",
-		accept:  "spec: {requests: [{id: r1, rollback: {checkpoint: add-login-1}}, {id: r2, checkpoint: {}}, {id: r3, retry: {}}, {id: r4, resetBreaker: {}}, {id: r5, approvePlan: {hash: x}}, {id: r6, release: {}}]}",
+		accept:  "spec: {requests: [{id: r1, rollback: {checkpoint: add-login-1}}, {id: r2, checkpoint: {}}, {id: r3, retry: {}}, {id: r4, resetBreaker: {}}, {id: r5, approvePlan: {hash: x}}, {id: r6, release: {}}, {id: r7, replan: {}}]}",
 		reject:  "spec: {requests: [{id: r1, checkpoint: {}, retry: {}}]}",
-		message: "a request needs exactly one of rollback, checkpoint, retry, resetBreaker, release and approvePlan",
+		message: "a request needs exactly one of rollback, checkpoint, retry, resetBreaker, release, approvePlan and replan",
 	},
 	"a rollback of paths without paths": {
 		base: feature, field: "spec.requests[0].rollback",

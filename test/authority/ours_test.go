@@ -95,10 +95,10 @@ func featureFields() []said {
 		harmlessly("it is a name in the repository, fixed at creation: the changes from it on are checked", "spec.repository.revision"),
 		triedAs("use a Secret that one may neither read nor use", "spec.repository.credentialsSecretRef.name"),
 		guardedBy("tidewaiter-feature-references", "it shows the agent a ConfigMap: one needs the right to read it, with all of its keys", "spec.promptFrom.configMapKeyRef.name spec.promptFrom.configMapKeyRef.key"),
-		harmlessly(task, `spec.prompt spec.planning spec.plan.allowedAreas[] spec.plan.forbiddenAreas[] spec.plan.contracts[]
+		harmlessly(task, `spec.prompt spec.planning spec.requests[].approvePlan.hash spec.requests[].replan.directive spec.plan.allowedAreas[] spec.plan.forbiddenAreas[] spec.plan.contracts[]
 			spec.plan.files.create[] spec.plan.files.delete[] spec.plan.files.modify[]
 			spec.plan.milestones[].name spec.plan.milestones[].tasks[].name spec.plan.milestones[].tasks[].instructions`),
-		harmlessly(inert, `spec.dependsOn[] spec.delivery.pullRequest.base spec.delivery.pullRequest.draft spec.delivery.pullRequest.title spec.requests[].approvePlan.hash`),
+		harmlessly(inert, `spec.dependsOn[] spec.delivery.pullRequest.base spec.delivery.pullRequest.draft spec.delivery.pullRequest.title`),
 		harmlessly(gated, "spec.gates[].require.minTests spec.gates[].require.minCoveragePercent"),
 		guardedBy("workspace.TestReadFile", "the watchdog opens it below the root of the workspace, through directories only", "spec.gates[].report.path spec.gates[].report.format"),
 		guardedBy("policy.TestOverridesAlwaysWin", limited, `spec.execution.mode spec.execution.strategy spec.execution.promotion spec.execution.revertOnViolation spec.execution.checkpoint.interval

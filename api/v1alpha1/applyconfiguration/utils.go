@@ -155,6 +155,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PullRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Question"):
 		return &apiv1alpha1.QuestionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReplanRequest"):
+		return &apiv1alpha1.ReplanRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Repository"):
 		return &apiv1alpha1.RepositoryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Request"):

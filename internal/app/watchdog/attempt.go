@@ -144,10 +144,13 @@ func (a *attempt) takeOver(o protocol.Orders) error {
 	return a.noteOrders(a.complete(o))
 }
 
-// complete are orders with the tasks of a model's plan, and with the tasks that agents got because gates before the delivery had failed.
+// complete are orders with the tasks of a model's newest plan, and with the tasks that agents got because gates before the delivery had failed.
 func (a *attempt) complete(o protocol.Orders) protocol.Orders {
 	j := a.journal.State()
 	if p := j.Planned; p != nil && p.Plan != nil && o.Planning != "" {
+		if j.Replaced != nil { // journaled orders may have the plan before this one
+			o = plans.Without(o, *j.Replaced)
+		}
 		o = plans.Apply(o, *p.Plan)
 	}
 	return j.Complete(o)

@@ -35,9 +35,12 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 		o, running := l.occasion(a), l.state.Agent.Running
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.rollback(ctx, a, o, running) }
 	},
-	supervise.Plan: func(l *loop, _ supervise.Action) act {
+	supervise.Plan: func(l *loop, a supervise.Action) act {
 		o := l.latest
-		return func(ctx context.Context) (supervise.Event, error) { return l.acts.plan(ctx, o) }
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.plan(ctx, o, a.Request) }
+	},
+	supervise.ApprovePlan: func(l *loop, a supervise.Action) act {
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.approvePlan(ctx, a) }
 	},
 	supervise.Gate: func(l *loop, a supervise.Action) act {
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.gate(ctx, a) }

@@ -13,6 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/toolbackend"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plans"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -256,10 +257,16 @@ func (l *loop) follow(ctx context.Context, o protocol.Orders) error {
 
 func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
 	have := l.attempt.journal.State()
+	var made supervise.Made
+	if p := have.Planned; p != nil && p.Plan != nil {
+		made.Hash, made.Request = plans.Hash(*p.Plan), p.Request
+		made.Approved = made.Hash == have.Approved
+	}
 	return supervise.Ordered{
 		Orders:   o,
 		Answered: func(id string) bool { _, answered := have.Requests[id]; return answered },
 		Done:     func(task string) bool { return have.Tasks[task].Done },
+		Made:     made,
 		Planned:  have.Planned != nil,
 	}
 }

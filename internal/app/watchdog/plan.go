@@ -20,14 +20,16 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// planWithin bounds both questions to a planner, with their tries: a provider may be away for longer than people wait for a first task.
+// planWithin bounds both questions to a planner, with their tries: a provider may be away for longer than people wait for a task.
 const planWithin = 15 * time.Minute
 
-// plan asks a model to divide the work. Without an answer that can be used, the tasks stay as the orders have them.
-func (x *acts) plan(ctx context.Context, o protocol.Orders) (supervise.Event, error) {
+// plan asks a model to divide the work, for a request of a user if there is a plan already. Without an answer that can be used, the tasks stay as
+// they are.
+func (x *acts) plan(ctx context.Context, o protocol.Orders, r protocol.Request) (supervise.Event, error) {
 	within, cancel := context.WithTimeout(ctx, planWithin)
 	defer cancel()
-	planned, err := x.proposed(within, o)
+	event := supervise.Planned{Request: r.ID}
+	planned, err := x.proposed(within, o, r)
 	switch {
 	case err == nil:
 	case steps.Fatal(err):
@@ -35,31 +37,54 @@ func (x *acts) plan(ctx context.Context, o protocol.Orders) (supervise.Event, er
 	case ctx.Err() != nil:
 		return supervise.Aborted{}, nil
 	default:
-		planned = journal.Planned{Message: plain.CutBytes(err.Error(), faults.MaxMessage)}
-		x.log().WarnContext(ctx, "No plan: the tasks stay as the user has them", "error", err.Error())
+		event.Missing = plain.CutBytes(err.Error(), faults.MaxMessage)
+		planned = journal.Planned{Message: event.Missing, Request: r.ID}
+		x.log().WarnContext(ctx, "No plan: the tasks stay as they are", "request", r.ID, "error", err.Error())
+	}
+	if have := x.attempt.journal.State().Planned; planned.Plan == nil && have != nil && have.Plan != nil {
+		return event, nil // the plan before it counts
 	}
 	if err := x.attempt.reports.Planned(planned); err != nil {
 		return nil, err
 	}
-	return supervise.Planned{}, x.attempt.options.Probe.After("planned")
+	return event, x.attempt.options.Probe.After("planned")
+}
+
+// approvePlan notes that a user has approved the plan, and answers the request.
+func (x *acts) approvePlan(ctx context.Context, a supervise.Action) (supervise.Event, error) {
+	x.log().InfoContext(ctx, "Plan approved", "hash", a.Request.Hash, "request", a.Request.ID)
+	if err := x.attempt.reports.PlanApproved(a.Request.Hash); err != nil {
+		return nil, err
+	}
+	if err := x.attempt.options.Probe.After("plan approved"); err != nil {
+		return nil, err
+	}
+	return supervise.PlanApproved{Answer: a.Answer}, x.attempt.reports.Answer(a.Answer)
 }
 
 // proposed is the plan that a model proposes for the base.
-func (x *acts) proposed(ctx context.Context, o protocol.Orders) (journal.Planned, error) {
+func (x *acts) proposed(ctx context.Context, o protocol.Orders, r protocol.Request) (journal.Planned, error) {
 	outline, err := x.outline(ctx)
 	if err != nil {
 		return journal.Planned{}, err
 	}
+	j := x.attempt.journal.State()
+	earlier := plans.Earlier{Directive: r.Directive}
+	if have := j.Planned; have != nil && have.Plan != nil {
+		o = plans.Without(o, *have.Plan)
+		earlier.Plan, earlier.Worked = *have.Plan, j.Base != nil && j.Promoted.Tree != j.Base.Tree
+		earlier.Done = func(task string) bool { return j.Tasks[task].Done }
+	}
 	var p protocol.Proposal
-	_, err = x.services.consult.Ask(ctx, plans.Question(o, outline), func(arguments json.RawMessage) (objection string) {
-		p, objection = plans.Read(o, arguments)
+	_, err = x.services.consult.Ask(ctx, plans.Question(o, earlier, outline), func(arguments json.RawMessage) (objection string) {
+		p, objection = plans.Read(o, earlier, arguments)
 		return objection
 	})
 	if err != nil {
 		return journal.Planned{}, err
 	}
-	x.log().InfoContext(ctx, "Planned", "hash", plans.Hash(p), "milestones", len(p.Milestones), "tasks", plans.Tasks(p))
-	return journal.Planned{Plan: &p}, nil
+	x.log().InfoContext(ctx, "Planned", "hash", plans.Hash(p), "milestones", len(p.Milestones), "tasks", plans.Tasks(p), "request", r.ID)
+	return journal.Planned{Plan: &p, Request: r.ID}, nil
 }
 
 // maxReadme bounds a README that is read, in bytes. An outline quotes only its head.

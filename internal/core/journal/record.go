@@ -34,6 +34,8 @@ type Record struct {
 	Base *Base `json:"base,omitempty"`
 	// Planned: a model has divided the work, or could not.
 	Planned *Planned `json:"planned,omitempty"`
+	// PlanApproved: a user has approved the plan.
+	PlanApproved *PlanApproved `json:"planApproved,omitempty"`
 	// TaskBegun: the agent is about to be started.
 	TaskBegun *TaskBegun `json:"taskBegun,omitempty"`
 	// TaskCorrected: the agent is about to be started again in its session.
@@ -106,11 +108,18 @@ type Base struct {
 	Tree   string `json:"tree"`
 }
 
-// Planned is the plan that a model has made. There is one for ever.
+// Planned is the plan that a model has made. The newest one counts.
 type Planned struct {
 	// Plan is nil if there is none; then Message says why, and the tasks of the orders stay as they are.
 	Plan    *protocol.Proposal `json:"plan,omitempty"`
 	Message string             `json:"message,omitempty"`
+	// Request of a user for it, by its id; empty for the first plan.
+	Request string `json:"request,omitempty"`
+}
+
+// PlanApproved names the approved plan by its hash (core/plans.Hash).
+type PlanApproved struct {
+	Hash string `json:"hash"`
 }
 
 // TaskBegun pins the plan and the policy of the task.

@@ -23,8 +23,12 @@ type State struct {
 	Orders *protocol.Orders
 	// Base, once it was fetched.
 	Base *Base
-	// Planned is the plan that a model has made of the work; nil before it, and for work that no model plans.
-	Planned *Planned `json:",omitempty"`
+	// Planned is the newest plan that a model has made of the work; nil before it, and for work that no model plans. Replaced is the plan before
+	// it, which the newest orders may still have.
+	Planned  *Planned           `json:",omitempty"`
+	Replaced *protocol.Proposal `json:",omitempty"`
+	// Approved is the hash of the plan that a user has approved last; empty before that.
+	Approved string `json:",omitempty"`
 	// Tasks that have begun, by name.
 	Tasks map[string]Task
 	// Sequence of the newest checkpoint.
@@ -167,6 +171,8 @@ func (s *State) apply(r Record) error {
 		return s.base(*r.Base)
 	case r.Planned != nil:
 		return s.planned(*r.Planned)
+	case r.PlanApproved != nil:
+		s.Approved = r.PlanApproved.Hash
 	case r.TaskBegun != nil:
 		return s.begun(*r.TaskBegun)
 	case r.TaskCorrected != nil:
@@ -255,13 +261,15 @@ func (s *State) ordered(o *protocol.Orders) {
 	}
 }
 
-// planned takes the plan, which never changes.
+// planned takes a plan in place of the one before it.
 func (s *State) planned(p Planned) error {
 	switch {
-	case s.Planned != nil:
-		return fmt.Errorf("a second plan")
 	case (p.Plan == nil) == (p.Message == ""):
 		return fmt.Errorf("a plan and a reason for having none")
+	case p.Plan == nil && s.Planned != nil && s.Planned.Plan != nil:
+		return fmt.Errorf("no plan after a plan")
+	case s.Planned != nil:
+		s.Replaced = s.Planned.Plan
 	}
 	s.Planned = &p
 	return nil

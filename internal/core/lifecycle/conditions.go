@@ -207,14 +207,23 @@ func (s situation) planned() []Condition {
 		p = s.o.Run.Plan
 	}
 	switch {
-	case !s.o.Spec.Planning:
+	case s.o.Spec.Planning == "":
 		return nil
 	case p == nil:
 		return []Condition{{ConditionPlanned, Unknown, ReasonPlanning, "A model divides the work before the first task starts."}}
+	case p.Missing != "" && s.o.Spec.Planning == protocol.PlanningApprove:
+		return []Condition{{ConditionPlanned, False, protocol.ReasonPlannerUnavailable, sentence("There is no plan: " + p.Missing)}}
 	case p.Missing != "":
-		return []Condition{{ConditionPlanned, False, ReasonPlannerUnavailable, sentence("There is no plan, and the work continues without one: " + p.Missing)}}
+		return []Condition{{ConditionPlanned, False, protocol.ReasonPlannerUnavailable, sentence("There is no plan, and the work continues without one: " + p.Missing)}}
 	}
-	return []Condition{{ConditionPlanned, True, ReasonPlanProposed, fmt.Sprintf("Milestones: %d. Tasks: %d. status.run.plan has the plan.", p.Milestones, p.Tasks)}}
+	said := fmt.Sprintf("Milestones: %d. Tasks: %d. status.run.plan has the plan.", p.Milestones, p.Tasks)
+	switch {
+	case s.o.Spec.Planning != protocol.PlanningApprove:
+		return []Condition{{ConditionPlanned, True, ReasonPlanProposed, said}}
+	case p.Approved:
+		return []Condition{{ConditionPlanned, True, ReasonPlanApproved, said}}
+	}
+	return []Condition{{ConditionPlanned, False, protocol.ReasonPlanApprovalRequired, said + " No agent starts before a user approves it."}}
 }
 
 // withinBudget keeps what an attempt said that has ended: what was used stays used.

@@ -46,9 +46,11 @@ func unserved(was, is Condition, outage bool) bool {
 // worthTelling leaves out what says nothing new: that something is not known or over, and what another Event reported when it happened.
 func worthTelling(before, after Memory, c Condition) bool {
 	switch c.Reason {
+	case "": // the Feature has the condition no more
+		return false
 	case ReasonNotYetReported, ReasonNotRunning, ReasonIsolated, ReasonNoLocks, ReasonNoOverlap, ReasonNotCompared:
 		return false
-	case ReasonPreparing:
+	case ReasonPreparing, protocol.ReasonPlanApprovalRequired: // a plan waits when the pod has ended
 		return c.Type == ConditionSucceeded
 	case ReasonPodLost:
 		return after.Lost > before.Lost

@@ -58,6 +58,8 @@ func (s situation) wantedRun() nextRun {
 		return s.afterAgentFailed(f)
 	case protocol.OutcomeParked:
 		return s.afterParked()
+	case protocol.OutcomePlanProposed:
+		return s.afterProposed()
 	case protocol.OutcomeSwitched:
 		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(
 			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})

@@ -102,8 +102,8 @@ type Spec struct {
 	Answered  []string
 	// Budget says that the Feature's model calls have one.
 	Budget bool
-	// Planning says that a model divides the work.
-	Planning bool
+	// Planning is protocol.PlanningAuto or PlanningApprove if a model divides the work; empty if none does.
+	Planning string
 	// Requests in the order of the spec.
 	Requests []Request
 	// NotActedOn names the fields that an earlier version has stored and this version does not act on; sorted.
@@ -131,6 +131,8 @@ func (s Spec) suspended() bool { return s.Suspend || s.SuspendedBy != "" }
 type Request struct {
 	ID   string
 	Kind RequestKind
+	// Hash of the plan that RequestApprovePlan approves.
+	Hash string
 	// Refusal says why it can never be done; empty if there is no such reason.
 	Refusal string
 }
@@ -145,6 +147,8 @@ const (
 	RequestRetry        RequestKind = "retry"
 	RequestResetBreaker RequestKind = "resetBreaker"
 	RequestRelease      RequestKind = "release"
+	RequestApprovePlan  RequestKind = "approvePlan"
+	RequestReplan       RequestKind = "replan"
 )
 
 // Refusal says why a Feature cannot be accepted, or not be started.
@@ -365,6 +369,9 @@ type Run struct {
 // ModelPlan has the facts about a plan of a model that conditions need.
 type ModelPlan struct {
 	Milestones, Tasks int
+	// Hash of the plan, and whether a user has approved it.
+	Hash     string
+	Approved bool
 	// Missing says why there is no plan; empty if there is one.
 	Missing string
 }

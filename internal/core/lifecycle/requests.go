@@ -64,9 +64,12 @@ func (s situation) reported(id string) (RequestResult, bool) {
 }
 
 // freeID is an id for a retry request that the Feature has not used: people can copy it from the message.
-func (s situation) freeID() string {
+func (s situation) freeID() string { return s.freeIDOf("retry") }
+
+// freeIDOf is such an id for another kind of request.
+func (s situation) freeIDOf(kind string) string {
 	for n := 1; ; n++ {
-		id := fmt.Sprintf("retry-%d", n)
+		id := fmt.Sprintf("%s-%d", kind, n)
 		if !s.answered(id) && !slices.ContainsFunc(s.o.Spec.Requests, func(r Request) bool { return r.ID == id }) {
 			return id
 		}
@@ -127,6 +130,8 @@ func (s situation) notRetried(at summary) string {
 func (s situation) unlessTaken(at summary, r Request) string {
 	switch {
 	case s.deleting(), s.active():
+	case r.Kind == RequestApprovePlan && at.phase == AwaitingInput:
+		return s.notApproved(r)
 	case at.phase == Delivered && r.Kind == RequestRollback:
 		return fmt.Sprintf("The Feature is Delivered: take back what is on branch %s in Git, with a commit that reverts it.", s.m.Branch)
 	case at.phase == Delivered:
@@ -134,6 +139,8 @@ func (s situation) unlessTaken(at summary, r Request) string {
 	case at.phase != Blocked && at.phase != Failed && at.phase != ReadyToMerge:
 	case isErrand(r.Kind) && s.o.Spec.Ephemeral:
 		return fmt.Sprintf("The Feature is %s and spec.workspace.ephemeral is true: its volumes went with its pod, and every checkpoint with them.", at.phase)
+	case r.Kind == RequestReplan && at.phase != ReadyToMerge:
+		return fmt.Sprintf("The Feature is %s, and no agent is running. To start one that works by another plan, send this request together with a request to retry, both with new ids.", at.phase)
 	case !isErrand(r.Kind):
 		return fmt.Sprintf("The Feature is %s: no agent is running.", at.phase)
 	}

@@ -261,6 +261,15 @@ func change(s *sim, what string, args []string) error {
 			return fmt.Errorf("want a timeout: %w", err)
 		}
 		s.spec.Questions = policy.Questions{Asking: policy.Asking(args[0]), Timeout: timeout, ParkAfter: 10 * time.Minute}
+	case "planning":
+		s.spec.Planning = rest
+	case "plan":
+		if !s.report(func(r *Run) { r.Plan = &ModelPlan{Milestones: 1, Tasks: 2, Hash: args[0], Approved: len(args) > 1} }) {
+			return fmt.Errorf("no pod may report")
+		}
+	case "approve-plan":
+		s.request(RequestApprovePlan)
+		s.spec.Requests[len(s.spec.Requests)-1].Hash = rest
 	case "suspend":
 		s.spec.Suspend = true
 	case "resume":

@@ -92,7 +92,7 @@ const (
 	ReasonDeliveryTouches         = "DeliveryTouches"
 	ReasonPlanning                = "Planning"
 	ReasonPlanProposed            = "PlanProposed"
-	ReasonPlannerUnavailable      = "PlannerUnavailable"
+	ReasonPlanApproved            = "PlanApproved"
 	ReasonNoBudget                = "NoBudget"
 	ReasonWithinBudget            = "WithinBudget"
 	ReasonBudgetNearlySpent       = "BudgetNearlySpent"

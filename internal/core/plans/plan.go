@@ -15,7 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Bounds of a proposal. A plan of this size is some 80 KiB of JSON.
+// Bounds of a plan, with what is done of an earlier one. A plan of this size is some 80 KiB of JSON.
 const (
 	MaxMilestones = 8
 	// MaxTasks of all milestones.

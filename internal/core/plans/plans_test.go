@@ -38,7 +38,7 @@ const two = `{"milestones":[{"name":"page","tasks":[{"name":"form","instructions
 	{"name":"docs","tasks":[{"name":"guide","instructions":"Write the guide."}]}],"allowedAreas":["web/login/**"],"forbiddenAreas":["web/old/"]}`
 
 func TestApply(t *testing.T) {
-	p, objection := plans.Read(work(), json.RawMessage(two))
+	p, objection := plans.Read(work(), plans.Earlier{}, json.RawMessage(two))
 	if objection != "" {
 		t.Fatal(objection)
 	}
@@ -61,7 +61,7 @@ func TestApply(t *testing.T) {
 
 // TestAUsersMilestonesComeFirst: they stay as they are, and take the place of planned ones with their names.
 func TestAUsersMilestonesComeFirst(t *testing.T) {
-	p, objection := plans.Read(work(), json.RawMessage(two))
+	p, objection := plans.Read(work(), plans.Earlier{}, json.RawMessage(two))
 	if objection != "" {
 		t.Fatal(objection)
 	}
@@ -106,7 +106,7 @@ func TestRead(t *testing.T) {
 		"a name with a slash":            {work(), plan(task("a/b", "")), "does not match its schema"},
 		"a member that there is not":     {work(), plan(task("a", `,"contracts":["x"]`)), "does not match its schema"},
 		"instructions that are too long": {work(), plan(`{"name":"t","instructions":"` + strings.Repeat("x", plans.MaxInstructions+1) + `"}`), "does not match its schema"},
-		"too many tasks":                 {work(), large, "The plan has 34 tasks, and the limit is 32"},
+		"too many tasks":                 {work(), large, "The plan has 34 tasks in all"},
 		"a gate that is not listed":      {work(), plan(task("t", `,"gates":["deploy"]`)), "m/t names a gate that is not listed"},
 		"a gate twice":                   {work(), plan(task("t", `,"gates":["unit","unit"]`)), `m/t names the gate "unit" twice`},
 		"two tasks with a name":          {work(), plan(task("t", ""), task("t", "")), `two tasks with the name "t"`},
@@ -115,7 +115,7 @@ func TestRead(t *testing.T) {
 		"everything forbidden":           {work(), `{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":"x"}]}],"forbiddenAreas":["**"]}`, "leaves no path"},
 		"an area that is no pattern":     {work(), `{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":"x"}]}],"allowedAreas":["../**"]}`, "allowedAreas[0] is not a pattern"},
 	} {
-		_, objection := plans.Read(tc.orders, json.RawMessage(tc.proposal))
+		_, objection := plans.Read(tc.orders, plans.Earlier{}, json.RawMessage(tc.proposal))
 		if tc.objection == "" && objection != "" || !strings.Contains(objection, tc.objection) {
 			t.Errorf("%s: objection %q, want %q", name, objection, tc.objection)
 		}
@@ -124,7 +124,7 @@ func TestRead(t *testing.T) {
 
 // TestInstructionsAreReadable: a person sees everything that an agent reads.
 func TestInstructionsAreReadable(t *testing.T) {
-	p, objection := plans.Read(work(), json.RawMessage(`{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":" Add\u202e it.\u0007\n\tThen\u200b test. "}]}]}`))
+	p, objection := plans.Read(work(), plans.Earlier{}, json.RawMessage(`{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":" Add\u202e it.\u0007\n\tThen\u200b test. "}]}]}`))
 	if got := p.Milestones[0].Tasks[0].Instructions; objection != "" || got != "Add it.\n\tThen test." {
 		t.Errorf("%q, objection %q", got, objection)
 	}
@@ -177,7 +177,7 @@ func TestAPlanOnlyNarrows(t *testing.T) {
 }
 
 func TestQuestion(t *testing.T) {
-	q := plans.Question(listed(), plans.Outline([]plans.File{{Path: "web/a.js", Size: 12}}, "# Shop\n"))
+	q := plans.Question(listed(), plans.Earlier{}, plans.Outline([]plans.File{{Path: "web/a.js", Size: 12}}, "# Shop\n"))
 	for _, part := range []string{"Add a login page.", "- page/form: Add the form.", "Only in: web/**", "Not in: web/legacy/**", "- unit: make test", "| web/a.js 12", "| # Shop"} {
 		if !strings.Contains(q.Text, part) {
 			t.Errorf("the question does not have %q:\n%s", part, q.Text)
@@ -220,7 +220,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, objection := plans.Read(listed(), json.RawMessage(text))
+		p, objection := plans.Read(listed(), plans.Earlier{}, json.RawMessage(text))
 		if objection != "" {
 			return
 		}

@@ -6,6 +6,7 @@ package plans
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -38,13 +39,14 @@ func Schema() string {
 		`"milestones":{"type":"array","minItems":1,"maxItems":%d,"items":%s},"allowedAreas":%s,"forbiddenAreas":%s}}`, MaxMilestones, milestone, areas, areas)
 }
 
-// Question for a planner about the work that orders describe. Outline is what Outline makes of the base.
-func Question(o protocol.Orders, outline string) speech.Question {
+// Question for a planner about the work that orders describe as the user has them. Outline is what Outline makes of the base.
+func Question(o protocol.Orders, e Earlier, outline string) speech.Question {
 	var b strings.Builder
 	b.WriteString("## REQUEST\n\n" + strings.TrimSpace(o.Prompt) + "\n")
 	if listed := listed(o); listed != "" {
 		b.WriteString("\n## PLANNED BY THE USER\n\nThese tasks stay, and come before yours. Plan what is left of the request.\n" + listed)
 	}
+	b.WriteString(e.said())
 	if bounds := bounds(o.Plan); bounds != "" {
 		b.WriteString("\n## WHERE THE AGENT MAY WRITE\n\n" + bounds)
 	}
@@ -79,6 +81,37 @@ func bounds(p protocol.Plan) string {
 	}{{"Only in", p.Allowed}, {"Not in", p.Forbidden}} {
 		if len(list.patterns) > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", list.what, strings.Join(list.patterns, ", "))
+		}
+	}
+	return b.String()
+}
+
+// said is what a planner reads of an earlier plan, and why there has to be another one.
+func (e Earlier) said() string {
+	var b strings.Builder
+	if done := tasks(e.kept()); done != "" {
+		b.WriteString("\n## DONE\n\nThese tasks of an earlier plan are done and stay. Plan what is left of the request, under other names.\n" + done)
+	}
+	rest := protocol.Proposal{}
+	for _, m := range e.Plan.Milestones {
+		open := slices.DeleteFunc(slices.Clone(m.Tasks), func(t protocol.ProposedTask) bool { return e.Done != nil && e.Done(m.Name+"/"+t.Name) })
+		rest.Milestones = append(rest.Milestones, protocol.ProposedMilestone{Name: m.Name, Tasks: open})
+	}
+	if open := tasks(rest.Milestones); open != "" {
+		b.WriteString("\n## EARLIER PLAN\n\nThe user does not want these tasks as they are. Your plan takes their place.\n" + open)
+	}
+	if directive := strings.TrimSpace(e.Directive); directive != "" {
+		b.WriteString("\n## WHAT MUST BE DIFFERENT\n\n" + directive + "\n")
+	}
+	return b.String()
+}
+
+// tasks as lines.
+func tasks(milestones []protocol.ProposedMilestone) string {
+	var b strings.Builder
+	for _, m := range milestones {
+		for _, t := range m.Tasks {
+			fmt.Fprintf(&b, "- %s/%s: %s\n", m.Name, t.Name, strings.Join(strings.Fields(t.Instructions), " "))
 		}
 	}
 	return b.String()

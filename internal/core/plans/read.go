@@ -16,9 +16,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Read takes a proposal for the work that orders describe. The objection is empty if the plan can be taken; otherwise it says to the model
-// what is wrong.
-func Read(o protocol.Orders, proposal json.RawMessage) (p protocol.Proposal, objection string) {
+// Read takes a proposal for the work that orders describe as the user has them, and gives the whole plan: what is done of an earlier one comes
+// first. The objection is empty if the plan can be taken; otherwise it says to the model what is wrong.
+func Read(o protocol.Orders, e Earlier, proposal json.RawMessage) (p protocol.Proposal, objection string) {
 	shape := answers.Rules{Checks: []answers.Checks{{Schema: Schema()}}}
 	if v := shape.Judge(string(proposal), false); v.Rejected {
 		return protocol.Proposal{}, answers.Summary(v.Violations)
@@ -28,7 +28,7 @@ func Read(o protocol.Orders, proposal json.RawMessage) (p protocol.Proposal, obj
 	if err := in.Decode(&p); err != nil {
 		return protocol.Proposal{}, "The plan is not what the schema asks for."
 	}
-	for _, rule := range []func(protocol.Orders, protocol.Proposal) string{sized, distinct, proved, bounded, open} {
+	for _, rule := range []func(protocol.Orders, protocol.Proposal) string{distinct, proved, bounded, open} {
 		if objection := rule(o, p); objection != "" {
 			return protocol.Proposal{}, objection
 		}
@@ -39,14 +39,7 @@ func Read(o protocol.Orders, proposal json.RawMessage) (p protocol.Proposal, obj
 			t.Instructions = clean(t.Instructions)
 		}
 	}
-	return p, ""
-}
-
-func sized(_ protocol.Orders, p protocol.Proposal) string {
-	if n := Tasks(p); n > MaxTasks {
-		return fmt.Sprintf("The plan has %d tasks, and the limit is %d in all milestones together.", n, MaxTasks)
-	}
-	return ""
+	return e.join(p)
 }
 
 // distinct names: the agent's tasks are known by milestone/task.

@@ -62,8 +62,8 @@ type Orders struct {
 	Gates []Gate `json:"gates,omitempty"`
 	// Unnamed are the names of the gates that neither a task nor the delivery of the Feature names. The last task has them.
 	Unnamed []string `json:"unnamed,omitempty"`
-	// Planning is PlanningAuto if a model divides the work before the first task; empty if it does not. Planned is the hash of the model's
-	// plan in Tasks and Plan: the watchdog adds it, and intake sends orders without it.
+	// Planning is PlanningAuto or PlanningApprove if a model divides the work before the first task; empty if it does not. Planned is the hash of
+	// the model's plan in Tasks and Plan: the watchdog adds it, and intake sends orders without it.
 	Planning string `json:"planning,omitempty"`
 	Planned  string `json:"planned,omitempty"`
 	// Plan bounds the work.
@@ -98,8 +98,11 @@ type Orders struct {
 	MayPark bool `json:"mayPark,omitempty"`
 }
 
-// PlanningAuto is the way of planning in which work begins without an approval of the plan.
-const PlanningAuto = "Auto"
+// Ways in which a model plans. With PlanningApprove a user must approve the plan before an agent works by it.
+const (
+	PlanningAuto    = "Auto"
+	PlanningApprove = "Approve"
+)
 
 // GatesOf are the gates of a task, in the sequence in which they run.
 func (o Orders) GatesOf(task string) []Gate {
@@ -197,6 +200,10 @@ type Request struct {
 	Kind string `json:"kind"`
 	// Rollback says which tree or paths to restore; set for that kind only.
 	Rollback *Rollback `json:"rollback,omitempty"`
+	// Hash of the plan that RequestApprovePlan approves.
+	Hash string `json:"hash,omitempty"`
+	// Directive that RequestReplan has for the planner; empty for none.
+	Directive string `json:"directive,omitempty"`
 }
 
 // Rollback restores a tree, or a part of it.
@@ -228,4 +235,6 @@ const (
 	RequestResetBreaker = "ResetBreaker"
 	RequestRollback     = "Rollback"
 	RequestRelease      = "Release"
+	RequestApprovePlan  = "ApprovePlan"
+	RequestReplan       = "Replan"
 )

@@ -54,6 +54,8 @@ type PlanReport struct {
 	Hash    string    `json:"hash,omitempty" redact:"key"`
 	Plan    *Proposal `json:"plan,omitempty"`
 	Message string    `json:"message,omitempty"`
+	// Approved: a user has approved the plan.
+	Approved bool `json:"approved,omitempty"`
 }
 
 // CheckpointFailure is a checkpoint that the watchdog could not capture or check. It has no number, and the next one does its work. It
@@ -354,6 +356,8 @@ const (
 	OutcomeUnfinished = "Unfinished"
 	// OutcomeParked: the agent waits for the answer to Question, and its pod ends until then.
 	OutcomeParked = "Parked"
+	// OutcomePlanProposed: a user must approve the plan of a model before the agent starts, and the pod ends until then.
+	OutcomePlanProposed = "PlanProposed"
 )
 
 // FinalReport is the result of an attempt, and its last report.

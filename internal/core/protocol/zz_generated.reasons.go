@@ -8,6 +8,8 @@ package protocol
 // Reasons of faults and final reports. They become reasons of conditions.
 const (
 	ReasonAwaitingInput            = "AwaitingInput"
+	ReasonPlanApprovalRequired     = "PlanApprovalRequired"
+	ReasonPlannerUnavailable       = "PlannerUnavailable"
 	ReasonModeSwitched             = "ModeSwitched"
 	ReasonCredentialsMissing       = "CredentialsMissing"
 	ReasonHostNotListed            = "HostNotListed"

@@ -16,8 +16,10 @@ type Kind string
 const (
 	// Wait until something happens, or until Action.Until.
 	Wait Kind = ""
-	// Plan asks a model to divide the work.
+	// Plan asks a model to divide the work, for Action.Request if a user wants another plan.
 	Plan Kind = "plan"
+	// ApprovePlan notes that a user has approved the plan: Action.Request, with Action.Answer.
+	ApprovePlan Kind = "approvePlan"
 	// Start the agent for Action.Task.
 	Start Kind = "start"
 	// Checkpoint takes one, with Action.Trigger.
@@ -77,9 +79,9 @@ type Action struct {
 	Requests []string
 	// Reason of a Rollback that steering wants: what is wrong with the agent, in words.
 	Reason string
-	// Request for Rollback.
+	// Request for Rollback, Plan and ApprovePlan.
 	Request protocol.Request
-	// Answer to one request, for Answer.
+	// Answer to one request, for Answer and ApprovePlan.
 	Answer protocol.RequestReport
 	// Final report, for Finish. EndFirst ends the agent's container before intake acknowledges the report: nothing else stops it.
 	Final    protocol.FinalReport

@@ -46,7 +46,7 @@ func (s State) offPlan() bool {
 // ended is the state of an attempt with its final report.
 func ended(f protocol.FinalReport) string {
 	switch {
-	case f.Outcome == protocol.OutcomeReadyToMerge, f.Outcome == protocol.OutcomeParked:
+	case f.Outcome == protocol.OutcomeReadyToMerge, f.Outcome == protocol.OutcomeParked, f.Outcome == protocol.OutcomePlanProposed:
 		return protocol.StateWaiting
 	case f.Outcome == protocol.OutcomeSuspended, f.Outcome == protocol.OutcomeStopped, f.Reason == protocol.ReasonAnomalyPersists:
 		return protocol.StateAborted

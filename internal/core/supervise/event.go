@@ -53,14 +53,15 @@ type Ordered struct {
 	Orders protocol.Orders
 	// Answered says which requests have a result already, and Done which tasks are done; nil for none.
 	Answered, Done func(name string) bool
-	// Planned says that a model has divided the work, or could not.
+	// Made is the newest plan that a model has made. Planned: a model has divided the work, or could not.
+	Made    Made
 	Planned bool
 }
 
 func (e Ordered) apply(s *State, now time.Time) {
 	o := e.Orders
 	s.list(o, e.Done)
-	s.Unplanned = o.Planning != "" && !e.Planned && !slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Begun || t.Phase == Done })
+	s.Planning.follow(o, e.Made, e.Planned, s.begun())
 	s.Requests = s.Requests[:0]
 	for _, r := range o.Requests {
 		if e.Answered == nil || !e.Answered(r.ID) {
@@ -85,14 +86,6 @@ func (e Ordered) apply(s *State, now time.Time) {
 	case o.Suspend:
 		s.end(Suspend)
 	}
-}
-
-// Planned: a model has divided the work, or could not. Orders with its tasks follow.
-type Planned struct{}
-
-func (Planned) apply(s *State, _ time.Time) {
-	s.idle()
-	s.Unplanned = false
 }
 
 // end asks for an end; the most urgent one stands, and an earlier demand is not taken back: the agent may be dead.

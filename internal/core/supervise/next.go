@@ -40,7 +40,8 @@ func Next(s State, now time.Time) Action {
 func over(s State, _ time.Time) (Action, bool) { return Action{}, s.Over() }
 
 func busy(s State, _ time.Time) (Action, bool) {
-	breakable := s.Doing == Plan && !s.Unplanned || (s.Doing == Push || s.Doing == Review || s.Doing == Gate || s.Doing == Plan) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
+	_, plans := s.plans()
+	breakable := s.Doing == Plan && !plans || (s.Doing == Push || s.Doing == Review || s.Doing == Gate || s.Doing == Plan) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
 	if breakable && !s.Cancelled {
 		return Action{Kind: Cancel}, true
 	}
@@ -92,6 +93,14 @@ func answers(s State, _ time.Time) (Action, bool) {
 			}
 		case r.Kind == protocol.RequestRollback:
 			if a, ok := s.rollback(r); ok {
+				return a, true
+			}
+		case r.Kind == protocol.RequestApprovePlan:
+			if a, ok := s.approve(r); ok {
+				return a, true
+			}
+		case r.Kind == protocol.RequestReplan:
+			if a, ok := s.replan(r); ok {
 				return a, true
 			}
 		case r.Kind != protocol.RequestCheckpoint:
@@ -159,6 +168,9 @@ func tasks(s State, now time.Time) (Action, bool) {
 	}
 	i := s.Current()
 	if i < 0 {
+		if r, plans := s.plans(); plans {
+			return Action{Kind: Plan, Request: r}, true
+		}
 		return s.requested(now)
 	}
 	switch phase := s.Tasks[i].Phase; {
@@ -178,8 +190,12 @@ func tasks(s State, now time.Time) (Action, bool) {
 		return s.Tasks[i].gate(), true
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
 		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
-	case s.Unplanned:
-		return Action{Kind: Plan}, true
+	}
+	if r, plans := s.plans(); plans {
+		return Action{Kind: Plan, Request: r}, true
+	}
+	if f, waits := s.unplanned(); waits {
+		return Action{Kind: Finish, Final: f}, true
 	}
 	return Action{Kind: Start, Task: s.Tasks[i].Name}, true
 }
@@ -217,7 +233,7 @@ func running(s State, now time.Time) Action {
 	switch {
 	case over, s.Agent.Running && s.Tasks[s.Current()].Rejected != "":
 		return s.kill()
-	case due(len(s.Requests) > 0, 0):
+	case due(s.wantsCheckpoint(), 0):
 		return s.checkpoint(protocol.TriggerRequested, false)
 	case s.Patches > 0 && s.TakesPatches():
 		return Action{Kind: Patch, Task: s.current(), Trigger: protocol.TriggerPatch}
@@ -231,7 +247,7 @@ func running(s State, now time.Time) Action {
 
 // requested takes a checkpoint that a user wants while no task runs.
 func (s State) requested(now time.Time) (Action, bool) {
-	if len(s.Requests) == 0 || !s.Agent.Connected {
+	if !s.wantsCheckpoint() || !s.Agent.Connected {
 		return Action{}, false
 	}
 	if at := latest(s.Checkpoints.Last.Add(s.Rules.MinInterval), s.Checkpoints.RetryAt); now.Before(at) {

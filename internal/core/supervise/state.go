@@ -204,8 +204,8 @@ type State struct {
 	// Rules of the task at hand.
 	Rules Rules
 	Tasks []Task
-	// Unplanned: a model divides the work before the first task, and has not yet done so.
-	Unplanned   bool
+	// Planning by a model.
+	Planning    Planning
 	Agent       Agent
 	Checkpoints Checkpoints
 	Delivery    Delivery

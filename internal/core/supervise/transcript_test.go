@@ -56,9 +56,12 @@ type player struct {
 	results []gates.Result
 	state   supervise.State
 	orders  protocol.Orders
-	last    supervise.Action
-	wake    time.Time
-	out     strings.Builder
+	// made is the newest plan of a model, and asked whether there was a question for one.
+	made  supervise.Made
+	asked bool
+	last  supervise.Action
+	wake  time.Time
+	out   strings.Builder
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -136,6 +139,10 @@ func (p *player) scene(fields []string) bool {
 		}
 	case "sessions":
 		p.state.Sessions = true
+	case "planning":
+		p.orders.Planning = fields[1]
+	case "made": // "made abc approved": an earlier attempt has a plan
+		p.asked, p.made = true, supervise.Made{Hash: fields[1], Approved: len(fields) > 2}
 	case "parkable":
 		p.orders.MayPark = true
 	case "parked": // by an earlier attempt, and asked at the beginning
@@ -193,6 +200,8 @@ func (p *player) describe(a supervise.Action) string {
 		words = append(words, a.Gate.Name, "of", a.Task)
 	case supervise.Drop:
 		words = append(words, a.Task)
+	case supervise.Plan, supervise.ApprovePlan:
+		words = append(words, a.Request.ID)
 	case supervise.Checkpoint:
 		words = append(words, a.Trigger)
 		if a.Closes {
@@ -285,6 +294,16 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Undelivered{Fault: protocol.Fault{Reason: protocol.ReasonRepositoryUnreachable, Message: arg}}
 	case "tools":
 		return p.tools(args)
+	case "planned": // "planned abc page/form,page/save": a plan and its tasks. Orders with them follow.
+		p.asked, p.made = true, supervise.Made{Hash: args[0], Request: p.last.Request.ID}
+		p.state = p.state.Apply(supervise.Planned{Request: p.last.Request.ID}, epoch)
+		return p.ordered([]string{"tasks=" + args[1]})
+	case "unplanned": // no plan, and why
+		p.asked = true
+		return supervise.Planned{Request: p.last.Request.ID, Missing: arg}
+	case "plan-approved":
+		p.made.Approved = true
+		return supervise.PlanApproved{Answer: p.last.Answer}
 	case "parks":
 		return supervise.ParkedNow{}
 	case "dropped":
@@ -420,9 +439,16 @@ func (p *player) ordered(args []string) supervise.Event {
 				Rollback: &protocol.Rollback{Kind: protocol.RollbackFull}})
 		case "request":
 			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: "Dance"})
+		case "replan":
+			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: protocol.RequestReplan})
+		case "approve": // "approve=a1:abc"
+			id, hash, _ := strings.Cut(value, ":")
+			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: id, Kind: protocol.RequestApprovePlan, Hash: hash})
+		case "planning":
+			p.orders.Planning = value
 		case "done":
 			p.orders.Requests = nil
 		}
 	}
-	return supervise.Ordered{Orders: p.orders}
+	return supervise.Ordered{Orders: p.orders, Made: p.made, Planned: p.asked}
 }

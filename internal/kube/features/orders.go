@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
@@ -207,10 +208,14 @@ func listedTasks(f *v1alpha1.Feature) []protocol.Task {
 
 // planning is how a model divides the work of a Feature; empty if none does.
 func planning(f *v1alpha1.Feature) string {
-	if f.Spec.Planning == v1alpha1.PlanningAuto {
+	switch f.Spec.Planning {
+	case v1alpha1.PlanningAuto:
 		return protocol.PlanningAuto
+	case v1alpha1.PlanningApprove:
+		return protocol.PlanningApprove
+	default:
+		return ""
 	}
-	return ""
 }
 
 // Planned is what the plan that a model has made makes of a Feature's orders.
@@ -340,6 +345,11 @@ func openRequests(f *v1alpha1.Feature) []protocol.Request {
 			open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestResetBreaker})
 		case r.Release != nil:
 			open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestRelease})
+		case f.Status.Job != nil && coreRun(f.Status.Job.Run) != lifecycle.RunAgent: // a run without an agent has no use for a plan
+		case r.ApprovePlan != nil && planning(f) == protocol.PlanningApprove:
+			open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestApprovePlan, Hash: r.ApprovePlan.Hash})
+		case r.Replan != nil && planning(f) != "":
+			open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestReplan, Directive: r.Replan.Directive})
 		}
 	}
 	return open

@@ -37,7 +37,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Ephemeral:   Ephemeral(f),
 		NotActedOn:  inert.Feature(f),
 		Budget:      effective.Budgets.Any(),
-		Planning:    planning(f) != "",
+		Planning:    planning(f),
 		Questions:   effective.Questions,
 		AskRestart:  effective.Supervision.RestartMode == policy.RestartAsk,
 	}
@@ -74,7 +74,12 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		case r.Rollback != nil:
 			_, q.Refusal = rollback(f.Name, *r.Rollback)
 		case r.ApprovePlan != nil:
-			q.Refusal = "This version does not act on approvePlan: remove the request."
+			q.Hash = r.ApprovePlan.Hash
+			if s.Planning != protocol.PlanningApprove {
+				q.Refusal = "spec.planning is not Approve: no plan needs an approval."
+			}
+		case r.Replan != nil && s.Planning == "":
+			q.Refusal = "spec.planning is None: list the milestones in spec.plan, or set spec.planning to Auto or Approve."
 		}
 		s.Requests = append(s.Requests, q)
 	}
@@ -122,8 +127,11 @@ func requestKind(r v1alpha1.Request) lifecycle.RequestKind {
 		return lifecycle.RequestResetBreaker
 	case r.Release != nil:
 		return lifecycle.RequestRelease
-	default:
-		// The CRD lets exactly one be set. Nothing acts on approvePlan, which an earlier version has stored.
+	case r.ApprovePlan != nil:
+		return lifecycle.RequestApprovePlan
+	case r.Replan != nil:
+		return lifecycle.RequestReplan
+	default: // the CRD lets exactly one be set
 		return ""
 	}
 }
@@ -133,7 +141,7 @@ func plan(p *v1alpha1.ProposedPlan) *lifecycle.ModelPlan {
 	if p == nil {
 		return nil
 	}
-	facts := &lifecycle.ModelPlan{Milestones: len(p.Milestones), Missing: p.Message}
+	facts := &lifecycle.ModelPlan{Milestones: len(p.Milestones), Missing: p.Message, Hash: p.Hash, Approved: p.Approved}
 	for _, m := range p.Milestones {
 		facts.Tasks += len(m.Tasks)
 	}

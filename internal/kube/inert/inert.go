@@ -24,12 +24,6 @@ func featureFields() []field[*v1alpha1.Feature] {
 	return []field[*v1alpha1.Feature]{
 		{"spec.delivery.pullRequest", func(f *v1alpha1.Feature) bool { return f.Spec.Delivery != nil && f.Spec.Delivery.PullRequest != nil }},
 		{"spec.dependsOn", func(f *v1alpha1.Feature) bool { return len(f.Spec.DependsOn) > 0 }},
-		{"spec.planning", func(f *v1alpha1.Feature) bool {
-			return f.Spec.Planning == v1alpha1.PlanningApprove
-		}},
-		{"spec.requests[].approvePlan", func(f *v1alpha1.Feature) bool {
-			return slices.ContainsFunc(f.Spec.Requests, func(r v1alpha1.Request) bool { return r.ApprovePlan != nil })
-		}},
 	}
 }
 

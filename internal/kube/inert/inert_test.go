@@ -97,11 +97,9 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 	found := map[string]bool{}
 	for spec, want := range map[string][]string{
 		"{}": nil,
-		"{planning: Auto, gates: [], dependsOn: [], delivery: {push: true}, requests: [{id: a, retry: {}}], plan: {milestones: [{name: m, tasks: [{name: t}]}]}}": nil,
-		"{planning: Approve}":                                 {"spec.planning"},
-		"{planning: Approve, dependsOn: [other]}":             {"spec.dependsOn", "spec.planning"},
-		"{delivery: {pullRequest: {}}}":                       {"spec.delivery.pullRequest"},
-		"{requests: [{retry: {}}, {approvePlan: {hash: x}}]}": {"spec.requests[].approvePlan"},
+		"{planning: Approve, gates: [], dependsOn: [], delivery: {push: true}, requests: [{id: a, approvePlan: {hash: x}}], plan: {milestones: [{name: m, tasks: [{name: t}]}]}}": nil,
+		"{delivery: {pullRequest: {}}, dependsOn: [other]}": {"spec.delivery.pullRequest", "spec.dependsOn"},
+		"{delivery: {pullRequest: {}}}":                     {"spec.delivery.pullRequest"},
 	} {
 		f := &v1alpha1.Feature{}
 		if err := yaml.UnmarshalStrict([]byte(spec), &f.Spec); err != nil {
@@ -143,7 +141,7 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 
 // wordsOf are the words of the pages for what this version does not act on; empty for a field that belongs to another word.
 var wordsOf = map[string]string{
-	"spec.planning": "approval of plans", "spec.requests[].approvePlan": "", "models[].role": "", "reviewers": "reviewers",
+	"models[].role": "", "reviewers": "reviewers",
 	"spec.dependsOn": "dependencies", "spec.delivery.pullRequest": "pull requests",
 }
 

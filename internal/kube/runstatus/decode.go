@@ -125,7 +125,7 @@ func validate(r, before protocol.Report) error {
 	case r.Final != nil:
 		return errors.Join(
 			oneOf("final.outcome", r.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked,
-				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished, protocol.OutcomeParked),
+				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished, protocol.OutcomeParked, protocol.OutcomePlanProposed),
 			hash("final.head", r.Final.Head), digest("final.gate", r.Final.Gate), digest("final.provedBy", r.Final.ProvedBy), validatePaths(*r.Final), validateFailure(r.Final.Failure), validateQuestion("final.question", r.Final.Question))
 	}
 	return nil

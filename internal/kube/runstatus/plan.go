@@ -61,7 +61,7 @@ func validatePlanned(r protocol.PlanReport) error {
 
 // proposed is a plan as the status has it.
 func proposed(r protocol.PlanReport) *v1alpha1.ProposedPlan {
-	p := &v1alpha1.ProposedPlan{Hash: r.Hash, Message: Clean(r.Message, maxMessage)}
+	p := &v1alpha1.ProposedPlan{Hash: r.Hash, Approved: r.Approved, Message: Clean(r.Message, maxMessage)}
 	if r.Plan == nil {
 		return p
 	}

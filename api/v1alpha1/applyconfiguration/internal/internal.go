@@ -1460,6 +1460,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+    - name: approved
+      type:
+        scalar: boolean
     - name: forbiddenAreas
       type:
         list:
@@ -1521,6 +1524,12 @@ var schemaYAML = typed.YAMLObject(`types:
         elementType:
           namedType: __untyped_deduced_
         elementRelationship: separable
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReplanRequest
+  map:
+    fields:
+    - name: directive
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReportFormat
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Repository
@@ -1551,6 +1560,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: release
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReleaseRequest
+    - name: replan
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReplanRequest
     - name: resetBreaker
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ResetBreakerRequest

@@ -7,6 +7,7 @@ package reporter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (r *Reporter) Answer(a protocol.RequestReport) error {
 	return r.journal.Note(journal.Record{Request: &a})
 }
 
-// Planned reports and remembers the plan of a model, once.
+// Planned reports and remembers a plan of a model, or why there is none.
 func (r *Reporter) Planned(p journal.Planned) error {
 	report := protocol.PlanReport{Plan: p.Plan, Message: p.Message}
 	if p.Plan != nil {
@@ -88,6 +89,21 @@ func (r *Reporter) Planned(p journal.Planned) error {
 		return err
 	}
 	return r.journal.Note(journal.Record{Planned: &p})
+}
+
+// PlanApproved reports and remembers that a user has approved the plan with a hash.
+func (r *Reporter) PlanApproved(hash string) error {
+	p := r.journal.State().Planned
+	if p == nil || p.Plan == nil {
+		return errors.New("there is no plan to approve")
+	}
+	if err := r.report(protocol.Report{Planned: &protocol.PlanReport{Plan: p.Plan, Hash: hash, Approved: true}}); err != nil {
+		return err
+	}
+	if err := r.Probe.After("plan approval reported"); err != nil {
+		return err
+	}
+	return r.journal.Note(journal.Record{PlanApproved: &journal.PlanApproved{Hash: hash}})
 }
 
 // Failed reports a checkpoint that the watchdog could not capture or check.

@@ -8,9 +8,9 @@ package v1alpha1
 // ApprovePlanRequestApplyConfiguration represents a declarative configuration of the ApprovePlanRequest type for use
 // with apply.
 //
-// ApprovePlanRequest accepts a proposed plan.
+// ApprovePlanRequest approves a proposed plan.
 type ApprovePlanRequestApplyConfiguration struct {
-	// hash is the hash of the proposed plan (status.run.plan.hash).
+	// hash is the hash of the proposed plan (status.run.plan.hash). Tidewaiter refuses the approval of any other plan.
 	Hash *string `json:"hash,omitempty"`
 }
 

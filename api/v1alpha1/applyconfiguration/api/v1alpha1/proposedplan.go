@@ -12,6 +12,8 @@ package v1alpha1
 type ProposedPlanApplyConfiguration struct {
 	// hash is the hash of the plan. It is empty without a plan.
 	Hash *string `json:"hash,omitempty"`
+	// approved says that a user has approved this plan (spec.planning Approve).
+	Approved *bool `json:"approved,omitempty"`
 	// message says why there is no plan, so that the tasks of spec.plan, or the prompt as the only task, are the whole work.
 	Message *string `json:"message,omitempty"`
 	// allowedAreas are globs of the paths that the work can change. A path must also be in spec.plan.allowedAreas, if these exist.
@@ -33,6 +35,14 @@ func ProposedPlan() *ProposedPlanApplyConfiguration {
 // If called multiple times, the Hash field is set to the value of the last call.
 func (b *ProposedPlanApplyConfiguration) WithHash(value string) *ProposedPlanApplyConfiguration {
 	b.Hash = &value
+	return b
+}
+
+// WithApproved sets the Approved field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Approved field is set to the value of the last call.
+func (b *ProposedPlanApplyConfiguration) WithApproved(value bool) *ProposedPlanApplyConfiguration {
+	b.Approved = &value
 	return b
 }
 

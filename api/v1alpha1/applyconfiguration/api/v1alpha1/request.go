@@ -26,8 +26,10 @@ type RequestApplyConfiguration struct {
 	ResetBreaker *apiv1alpha1.ResetBreakerRequest `json:"resetBreaker,omitempty"`
 	// release lets an agent continue whose model call the watchdog holds because an anomaly continued.
 	Release *apiv1alpha1.ReleaseRequest `json:"release,omitempty"`
-	// approvePlan accepts a proposed plan.
+	// approvePlan approves the plan that a model has proposed (spec.planning Approve), so that the agent starts.
 	ApprovePlan *ApprovePlanRequestApplyConfiguration `json:"approvePlan,omitempty"`
+	// replan asks the model for another plan (spec.planning Auto or Approve). Tasks that are done stay. The task that the agent works on ends first; to plan at once, set spec.suspend until the pod has ended. If the Feature is Blocked or Failed, send retry with it.
+	Replan *ReplanRequestApplyConfiguration `json:"replan,omitempty"`
 }
 
 // RequestApplyConfiguration constructs a declarative configuration of the Request type for use with
@@ -89,5 +91,13 @@ func (b *RequestApplyConfiguration) WithRelease(value apiv1alpha1.ReleaseRequest
 // If called multiple times, the ApprovePlan field is set to the value of the last call.
 func (b *RequestApplyConfiguration) WithApprovePlan(value *ApprovePlanRequestApplyConfiguration) *RequestApplyConfiguration {
 	b.ApprovePlan = value
+	return b
+}
+
+// WithReplan sets the Replan field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Replan field is set to the value of the last call.
+func (b *RequestApplyConfiguration) WithReplan(value *ReplanRequestApplyConfiguration) *RequestApplyConfiguration {
+	b.Replan = value
 	return b
 }

@@ -1,0 +1,109 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plans
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Earlier is what a new plan takes the place of. The zero Earlier is that of the first plan.
+type Earlier struct {
+	// Plan that was followed or proposed.
+	Plan protocol.Proposal
+	// Done says which tasks are done, by milestone/task; nil for none.
+	Done func(task string) bool
+	// Worked: work was promoted under the plan. Its areas then stay open, because the delivery contains that work.
+	Worked bool
+	// Directive of the user who wants another plan; empty for none.
+	Directive string
+}
+
+// kept are the milestones of the earlier plan with the tasks that are done.
+func (e Earlier) kept() []protocol.ProposedMilestone {
+	var kept []protocol.ProposedMilestone
+	for _, m := range e.Plan.Milestones {
+		done := slices.DeleteFunc(slices.Clone(m.Tasks), func(t protocol.ProposedTask) bool { return e.Done == nil || !e.Done(m.Name+"/"+t.Name) })
+		if len(done) > 0 {
+			kept = append(kept, protocol.ProposedMilestone{Name: m.Name, Tasks: done})
+		}
+	}
+	return kept
+}
+
+// join gives the plan with what is done before it. The objection is empty if both fit together.
+func (e Earlier) join(p protocol.Proposal) (joined protocol.Proposal, objection string) {
+	joined = protocol.Proposal{Milestones: e.kept(), Allowed: p.Allowed, Forbidden: p.Forbidden}
+	for _, m := range p.Milestones {
+		i := slices.IndexFunc(joined.Milestones, func(have protocol.ProposedMilestone) bool { return have.Name == m.Name })
+		if i < 0 {
+			joined.Milestones = append(joined.Milestones, m)
+			continue
+		}
+		for _, t := range m.Tasks {
+			if slices.ContainsFunc(joined.Milestones[i].Tasks, func(have protocol.ProposedTask) bool { return have.Name == t.Name }) {
+				return protocol.Proposal{}, fmt.Sprintf("The task %s/%s is done: give the new task another name.", m.Name, t.Name)
+			}
+		}
+		joined.Milestones[i].Tasks = slices.Concat(joined.Milestones[i].Tasks, m.Tasks)
+	}
+	if n := len(joined.Milestones); n > MaxMilestones {
+		return protocol.Proposal{}, fmt.Sprintf("The plan has %d milestones in all, with the milestones of tasks that are done, and the limit is %d.", n, MaxMilestones)
+	}
+	if n := Tasks(joined); n > MaxTasks {
+		return protocol.Proposal{}, fmt.Sprintf("The plan has %d tasks in all, with the tasks that are done, and the limit is %d.", n, MaxTasks)
+	}
+	if e.Worked {
+		joined.Allowed, joined.Forbidden = e.areas(p)
+	}
+	return joined, ""
+}
+
+// areas in which the work of the earlier plan is allowed as well.
+func (e Earlier) areas(p protocol.Proposal) (allowed, forbidden []string) {
+	if len(p.Allowed) > 0 && len(e.Plan.Allowed) > 0 {
+		allowed = slices.Clone(p.Allowed)
+		for _, area := range e.Plan.Allowed {
+			if !slices.Contains(allowed, area) {
+				allowed = append(allowed, area)
+			}
+		}
+	}
+	if len(allowed) > MaxAreas {
+		allowed = nil
+	}
+	return allowed, slices.DeleteFunc(slices.Clone(p.Forbidden), func(area string) bool { return !slices.Contains(e.Plan.Forbidden, area) })
+}
+
+// Without gives the orders that a user has, without a plan that Apply has added. Orders with another plan, or with none, stay as they are.
+func Without(o protocol.Orders, p protocol.Proposal) protocol.Orders {
+	if o.Planned == "" || o.Planned != Hash(p) {
+		return o
+	}
+	planned := map[string]string{}
+	for _, m := range p.Milestones {
+		for _, t := range m.Tasks {
+			planned[m.Name+"/"+t.Name] = t.Instructions
+		}
+	}
+	o.Planned, o.Plan.Proposed = "", nil
+	o.Plan.Forbidden = slices.Clone(o.Plan.Forbidden[:max(len(o.Plan.Forbidden)-len(p.Forbidden), 0)])
+	o.Tasks = slices.DeleteFunc(slices.Clone(o.Tasks), func(t protocol.Task) bool {
+		instructions, is := planned[t.Name]
+		return is && instructions == t.Instructions // a user may have listed a task with that name since
+	})
+	if len(o.Tasks) == 0 {
+		o.Tasks = []protocol.Task{{Name: o.Feature.Name}}
+	}
+	last := &o.Tasks[len(o.Tasks)-1]
+	last.Gates = slices.Clone(last.Gates)
+	for _, g := range o.Unnamed {
+		if !slices.Contains(last.Gates, g) {
+			last.Gates = append(last.Gates, g)
+		}
+	}
+	return o
+}

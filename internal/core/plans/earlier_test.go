@@ -1,0 +1,126 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plans_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/plans"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// first is a plan that is replaced.
+func first() protocol.Proposal {
+	return protocol.Proposal{Milestones: []protocol.ProposedMilestone{
+		{Name: "page", Tasks: []protocol.ProposedTask{{Name: "form", Instructions: "Add a form."}, {Name: "save", Instructions: "Save it."}}},
+		{Name: "docs", Tasks: []protocol.ProposedTask{{Name: "guide", Instructions: "Write the guide."}}},
+	}, Allowed: []string{"web/a/**"}, Forbidden: []string{"web/old/", "web/x/"}}
+}
+
+func done(names ...string) func(string) bool {
+	return func(task string) bool {
+		for _, n := range names {
+			if n == task {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// TestAnotherPlan: what is done stays in front, and the areas of done work stay open.
+func TestAnotherPlan(t *testing.T) {
+	const next = `{"milestones":[{"name":"page","tasks":[{"name":"check","instructions":"Check it."}]},{"name":"api","tasks":[{"name":"serve","instructions":"Serve it."}]}],"allowedAreas":["web/b/**"],"forbiddenAreas":["web/old/","web/y/"]}`
+	e := plans.Earlier{Plan: first(), Done: done("page/form"), Worked: true}
+	got, objection := plans.Read(work(), e, json.RawMessage(next))
+	if objection != "" {
+		t.Fatal(objection)
+	}
+	want := protocol.Proposal{Milestones: []protocol.ProposedMilestone{
+		{Name: "page", Tasks: []protocol.ProposedTask{{Name: "form", Instructions: "Add a form."}, {Name: "check", Instructions: "Check it."}}},
+		{Name: "api", Tasks: []protocol.ProposedTask{{Name: "serve", Instructions: "Serve it."}}},
+	}, Allowed: []string{"web/b/**", "web/a/**"}, Forbidden: []string{"web/old/"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	e = plans.Earlier{Plan: first()}
+	if got, _ = plans.Read(work(), e, json.RawMessage(next)); len(got.Milestones) != 2 || len(got.Allowed) != 1 || len(got.Forbidden) != 2 {
+		t.Errorf("nothing was done, and the plan has %+v", got)
+	}
+}
+
+func TestAnotherPlanObjections(t *testing.T) {
+	task := func(milestone string) string {
+		return fmt.Sprintf(`{"name":%q,"tasks":[{"name":"form","instructions":"Do it."}]}`, milestone)
+	}
+	var many []string
+	for i := range plans.MaxMilestones {
+		many = append(many, task(fmt.Sprint("m", i)))
+	}
+	e := plans.Earlier{Plan: first(), Done: done("page/form")}
+	for proposal, want := range map[string]string{
+		task("page"):            "The task page/form is done",
+		strings.Join(many, ","): "The plan has 9 milestones in all",
+		task("docs"):            "",
+	} {
+		_, objection := plans.Read(work(), e, json.RawMessage(`{"milestones":[`+proposal+`]}`))
+		if !strings.Contains(objection, want) || want == "" && objection != "" {
+			t.Errorf("objection %q, want %q", objection, want)
+		}
+	}
+}
+
+// TestQuestionForAnotherPlan names what is done, what is replaced, and what the user says.
+func TestQuestionForAnotherPlan(t *testing.T) {
+	text := plans.Question(work(), plans.Earlier{Plan: first(), Done: done("page/form"), Directive: "Start with the API."}, "").Text
+	for _, want := range []string{"## DONE", "- page/form: Add a form.", "## EARLIER PLAN", "- page/save: Save it.\n- docs/guide: Write the guide.\n", "## WHAT MUST BE DIFFERENT\n\nStart with the API.\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the question lacks %q:\n%s", want, text)
+		}
+	}
+	if text := plans.Question(work(), plans.Earlier{}, "").Text; strings.Contains(text, "DONE") || strings.Contains(text, "EARLIER") {
+		t.Errorf("the first question is %s", text)
+	}
+}
+
+// TestWithoutAPlan: orders are what they were before the plan.
+func TestWithoutAPlan(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		o := rapid.SampledFrom([]func() protocol.Orders{work, listed}).Draw(r, "orders")()
+		p := first()
+		p.Milestones = p.Milestones[rapid.IntRange(0, 1).Draw(r, "first"):]
+		if rapid.Bool().Draw(r, "gates") {
+			p.Milestones[0].Tasks[0].Gates = []string{"unit"}
+		}
+		planned := plans.Apply(o, p)
+		if diff := cmp.Diff(gateless(o), gateless(plans.Without(planned, p))); diff != "" {
+			r.Errorf("orders (-want +got):\n%s", diff)
+		}
+		other := first()
+		other.Allowed = nil
+		if diff := cmp.Diff(planned, plans.Without(planned, other)); diff != "" {
+			r.Errorf("another plan is taken out:\n%s", diff)
+		}
+	})
+}
+
+// gateless orders have the gates of each task as a set: their sequence may differ where a user lists one that is not named elsewhere.
+func gateless(o protocol.Orders) protocol.Orders {
+	tasks := make([]protocol.Task, len(o.Tasks))
+	for i, t := range o.Tasks {
+		set := map[string]bool{}
+		for _, g := range t.Gates {
+			set[g] = true
+		}
+		tasks[i] = protocol.Task{Name: t.Name, Instructions: fmt.Sprint(t.Instructions, set)}
+	}
+	o.Tasks = tasks
+	return o
+}
