@@ -26,6 +26,8 @@ const (
 	ConditionDeliveriesDisjoint = "DeliveriesDisjoint"
 	// ConditionPlanned: a model has divided the work. The condition exists for Features whose spec.planning is not None.
 	ConditionPlanned = "Planned"
+	// ConditionGatesPassed: every gate has passed on the work, after the tasks and before the delivery. The condition exists for Features that have gates.
+	ConditionGatesPassed = "GatesPassed"
 	// ConditionCheckpointsValid: the newest checkpoint is valid.
 	ConditionCheckpointsValid = "CheckpointsValid"
 	// ConditionWithinBudget: the budget has something left.
@@ -172,6 +174,10 @@ const (
 	ReasonDeliveryTouches = "DeliveryTouches"
 	// ReasonPlanning: a model makes a plan before the first task starts.
 	ReasonPlanning = "Planning"
+	// ReasonGatesPassed: every gate has passed on the work.
+	ReasonGatesPassed = "GatesPassed"
+	// ReasonGatesPending: gates have not run yet on the work as it is now, and no newest result of a gate is a failure.
+	ReasonGatesPending = "GatesPending"
 	// ReasonPlanProposed: a model has proposed a plan, and Tidewaiter follows it without an approval (spec.planning Auto); status.run.plan has it.
 	ReasonPlanProposed = "PlanProposed"
 	// ReasonPlanApproved: a model has proposed the plan, and a user has approved it.
@@ -281,7 +287,7 @@ const (
 	ReasonProving = "Proving"
 	// ReasonCorrecting: gates before the delivery have failed, and an agent is about to start to correct the work; or orders list another task.
 	ReasonCorrecting = "Correcting"
-	// ReasonGateFailed: gates of a task or before the delivery have failed, and the agent has spent its corrections (supervision.maxCorrections); the message names gate and exit code.
+	// ReasonGateFailed: gates of a task or before the delivery have failed; the message names gate and exit code. In Succeeded, the agent has spent its corrections (supervision.maxCorrections).
 	ReasonGateFailed = "GateFailed"
 	// ReasonGateNotStarted: the command of a gate could not be started (exit code 126 or 127); the message says why. Correct the gate in spec.gates or in the policy, or the image.
 	ReasonGateNotStarted = "GateNotStarted"

@@ -15,7 +15,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:selectablefield:JSONPath=`.spec.repository.url`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=='Succeeded')].reason`
-// +kubebuilder:printcolumn:name="Task",type=string,JSONPath=`.status.run.tasks[?(@.state=='Running')].name`
+// +kubebuilder:printcolumn:name="Task",type=string,JSONPath=`.status.run.report.task`
 // +kubebuilder:printcolumn:name="Anomaly",type=string,JSONPath=`.status.run.anomalies[0].type`
 // +kubebuilder:printcolumn:name="Cost",type=string,JSONPath=`.status.run.usage.cost`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agent.runtime`,priority=1

@@ -37,6 +37,11 @@ type RunStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2304
 	Tasks []TaskStatus `json:"tasks,omitempty"`
+	// deliveryGates are the newest results of the gates before the delivery.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	DeliveryGates []GateStatus `json:"deliveryGates,omitempty"`
 	// requests are the requests that the watchdog has acted on.
 	// +optional
 	// +listType=map
@@ -236,6 +241,26 @@ type TaskStatus struct {
 	// work is what is known of the work of a task that is done. The newest 32 tasks that are done have it.
 	// +optional
 	Work *TaskWork `json:"work,omitempty"`
+	// gates are the newest results of the gates of the task. The newest 32 tasks whose gates have run have them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Gates []GateStatus `json:"gates,omitempty"`
+}
+
+// GateStatus is the newest result of a gate.
+type GateStatus struct {
+	// name is the name of the gate.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+	// state is the result: Passed, Failed, TimedOut, or NotStarted if the command could not be started (exit code 126 or 127).
+	// +required
+	// +kubebuilder:validation:Enum=Passed;Failed;TimedOut;NotStarted
+	State string `json:"state"`
+	// exitCode is the exit code of the command.
+	// +optional
+	ExitCode int32 `json:"exitCode,omitempty"`
 }
 
 // TaskWork is what is known of the work of a task. The watchdog tells it the agents of later tasks.

@@ -111,6 +111,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.GateReportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GateRequirements"):
 		return &apiv1alpha1.GateRequirementsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GateStatus"):
+		return &apiv1alpha1.GateStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitRules"):
 		return &apiv1alpha1.GitRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobStatus"):

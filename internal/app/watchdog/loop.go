@@ -149,10 +149,12 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 		base = b.Commit
 	}
 	r := s.Status(base)
-	works := l.attempt.journal.State().Works()
+	j := l.attempt.journal.State()
+	works, proved := j.Works(), j.ShownGates()
 	for i := range r.Tasks {
-		r.Tasks[i].Work = works[r.Tasks[i].Name]
+		r.Tasks[i].Work, r.Tasks[i].Gates = works[r.Tasks[i].Name], proved[r.Tasks[i].Name]
 	}
+	r.DeliveryGates = proved[""]
 	r.Directives = l.services.directives.Status()
 	r.Role, r.Runtime, r.Contracts = l.latest.Agent.Role, l.latest.Agent.Runtime, l.latest.Locks
 	if s.Agent.Running {

@@ -26,10 +26,10 @@ type State string
 // States. NotStarted: the command itself is wrong, so that no change of the agent can make it pass. TimedOut: the watchdog has ended
 // it after its timeout, in its last try.
 const (
-	Passed     State = "Passed"
-	Failed     State = "Failed"
-	TimedOut   State = "TimedOut"
-	NotStarted State = "NotStarted"
+	Passed     State = protocol.GatePassed
+	Failed     State = protocol.GateFailed
+	TimedOut   State = protocol.GateTimedOut
+	NotStarted State = protocol.GateNotStarted
 )
 
 // Tries is how often a gate of a task runs that does not end in its time. A gate before the delivery has one try.

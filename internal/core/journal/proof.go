@@ -20,6 +20,7 @@ func (s *State) proof(r gates.Result) error {
 		return fmt.Errorf("gate %q ran on tree %q, and the delivery head has tree %q", r.Gate, r.Tree, s.Promoted.Tree)
 	}
 	s.Proofs = gates.Kept(s.Proofs, r, s.Orders.Delivery.Gates)
+	s.show("", r)
 	return nil
 }
 
@@ -38,8 +39,8 @@ func (s *State) added(t TaskAdded) error {
 	return nil
 }
 
-// NextAdded is the name of the next task that is added. Tasks of users have one slash at most in their names.
-func (s State) NextAdded() string { return fmt.Sprintf("delivery/gates/%d", len(s.Added)+1) }
+// NextAdded is the name of the next task that is added.
+func (s State) NextAdded() string { return fmt.Sprintf("%s%d", protocol.AddedPrefix, len(s.Added)+1) }
 
 // Complete are orders with the tasks that were added. The gates of the last task of the orders prove the corrected work too.
 func (s State) Complete(o protocol.Orders) protocol.Orders {

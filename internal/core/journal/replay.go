@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,6 +53,8 @@ type State struct {
 	Results []gates.Result `json:",omitempty"`
 	// Proofs are the newest results of gates before the delivery; each counts on its own tree only.
 	Proofs []gates.Result `json:",omitempty"`
+	// Gated are the newest results of gates for people, the newest last.
+	Gated []Gated `json:",omitempty"`
 	// Added are the tasks that agents got because such gates had failed, and Spent is how many of them came since a user decided last.
 	Added []TaskAdded `json:",omitempty"`
 	Spent int         `json:",omitempty"`
@@ -146,6 +149,9 @@ func Replay(records []Record) (State, error) {
 	return s, nil
 }
 
+// errNoAttempt: every journal begins with an attempt, or with a snapshot.
+var errNoAttempt = errors.New("a record before the first attempt")
+
 // Apply is the state after one more record. A record that cannot follow is an error.
 func (s State) Apply(r Record) (State, error) {
 	s.Tasks, s.Requests = maps.Clone(s.Tasks), maps.Clone(s.Requests)
@@ -153,7 +159,7 @@ func (s State) Apply(r Record) (State, error) {
 		s.Tasks, s.Requests = map[string]Task{}, map[string]protocol.RequestReport{}
 	}
 	if r.Attempt == nil && r.Snapshot == nil && s.Epoch == 0 {
-		return s, fmt.Errorf("a record before the first attempt")
+		return s, errNoAttempt
 	}
 	err := s.apply(r)
 	return s, err
@@ -431,4 +437,23 @@ func (s *State) left(i Intent) Workspace {
 		return Workspace{Tree: i.Restore, TreeVerdict: protocol.Valid, Settled: true}
 	}
 	return Workspace{Tree: i.Restore}
+}
+
+// Walk adds records up one by one, for a reader of a whole journal. In contrast to Apply it does not keep the states before.
+type Walk struct{ state State }
+
+// Next is the state after one more record; the call after it changes it. A record that cannot follow is an error.
+func (w *Walk) Next(r Record) (State, error) {
+	s := &w.state
+	if r.Attempt == nil && r.Snapshot == nil && s.Epoch == 0 {
+		return State{}, errNoAttempt
+	}
+	if s.Tasks == nil {
+		s.Tasks = map[string]Task{}
+	}
+	if s.Requests == nil {
+		s.Requests = map[string]protocol.RequestReport{}
+	}
+	err := s.apply(r)
+	return *s, err
 }

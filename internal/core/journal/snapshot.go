@@ -50,6 +50,9 @@ func (s *State) snapshot(n Snapshot) error {
 	if n.State.Steered.Steps == nil { // it is older than they are
 		now.Steered.Steps = nil
 	}
+	if n.State.Gated == nil { // so is one without the results of gates for people
+		now.Gated = nil
+	}
 	now.Tasks = maps.Clone(now.Tasks)
 	for name, t := range now.Tasks { // so is one without the works of tasks, and who began to read with it knows no more
 		if n.State.Tasks[name].Work == (protocol.TaskWork{}) {
@@ -68,7 +71,7 @@ func (s *State) snapshot(n Snapshot) error {
 	if !bytes.Equal(have, want) {
 		return errSnapshot
 	}
-	s.Tasks = now.Tasks
+	s.Tasks, s.Gated = now.Tasks, now.Gated
 	return nil
 }
 

@@ -147,6 +147,7 @@ func (s *State) gated(g GateRan) error {
 	}
 	t.Before = max(t.Before, g.Start)
 	s.Tasks[g.Task] = t
+	s.show(g.Task, g.Result)
 	if t.Done {
 		return nil
 	}

@@ -38,6 +38,7 @@ func (s situation) conditions(p plan) []Condition {
 	}
 	list = append(list, s.deliveriesDisjoint()...)
 	list = append(list, s.planned()...)
+	list = append(list, s.gatesPassed(at)...)
 	for i := range list {
 		c := &list[i]
 		c.Message = bounded(c.Message)
@@ -224,6 +225,27 @@ func (s situation) planned() []Condition {
 		return []Condition{{ConditionPlanned, True, ReasonPlanApproved, said}}
 	}
 	return []Condition{{ConditionPlanned, False, protocol.ReasonPlanApprovalRequired, said + " No agent starts before a user approves it."}}
+}
+
+// gatesPassed says whether every gate has passed; nothing for work without gates. Work that is ready has passed all of them, because nothing is
+// approved or pushed before.
+func (s situation) gatesPassed(at summary) []Condition {
+	r := s.o.Run
+	switch {
+	case !s.o.Spec.Gated:
+		return nil
+	case at.phase == ReadyToMerge || at.phase == Delivered:
+		return []Condition{{ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work."}}
+	case at.reason == protocol.ReasonGateFailed || at.reason == protocol.ReasonGateNotStarted:
+		return []Condition{{ConditionGatesPassed, False, at.reason, at.message}}
+	case r == nil || len(r.GateFailures) == 0:
+		return []Condition{{ConditionGatesPassed, Unknown, ReasonGatesPending, "Not every gate has passed yet, and the newest results have no failure."}}
+	}
+	reason := protocol.ReasonGateFailed
+	if r.GatesUnstarted {
+		reason = protocol.ReasonGateNotStarted
+	}
+	return []Condition{{ConditionGatesPassed, False, reason, sentence("Gates have not passed: " + strings.Join(r.GateFailures, "; "))}}
 }
 
 // withinBudget keeps what an attempt said that has ended: what was used stays used.

@@ -84,6 +84,8 @@ type Spec struct {
 	// Gates that must pass before the delivery, in the sequence in which they run; ProvedBy is what identifies all of them, and empty for none.
 	Gates    []Gate
 	ProvedBy string
+	// Gated says that the work has gates, after its tasks or before the delivery.
+	Gated bool
 	// GateNotice says which gates of the Feature do not run because the policy has others of their names; empty for none.
 	GateNotice string
 	// ApprovedCommit is the commit that a user has approved for delivery.
@@ -339,6 +341,10 @@ type Run struct {
 	BudgetWarning string
 	// Plan of a model; nil before there is one.
 	Plan *ModelPlan
+	// GateFailures are the newest results of gates that have not passed, in words; of tasks that are not done, and before the delivery. GatesUnstarted
+	// says that one of them could not be started.
+	GateFailures   []string
+	GatesUnstarted bool
 	// Anomalies of the conversation that are not over, by the condition that they set, with the evidence.
 	Anomalies map[string]string
 	// Unserved says that the agent stalls because its model calls fail with errors that are not its fault.

@@ -157,6 +157,10 @@ type Task struct {
 	Gates []string `json:"gates,omitempty"`
 }
 
+// AddedPrefix begins the names of tasks that agents get because gates before the delivery have failed, and their numbers follow. Tasks of users have
+// one slash at most in their names.
+const AddedPrefix = "delivery/gates/"
+
 // Gate is a command that must exit with 0. A policy has gates of its own.
 type Gate = policy.Gate
 

@@ -135,6 +135,8 @@ type StatusReport struct {
 	Directory     string `json:"directory,omitempty"`
 	// Conversation of the agent with its models; nil before the first turn of a task.
 	Conversation *Conversation `json:"conversation,omitempty"`
+	// DeliveryGates are the newest results of the gates before the delivery.
+	DeliveryGates []GateStatus `json:"deliveryGates,omitempty"`
 	// Directives are the agent's directives and their states; empty if the reporter does not know them.
 	Directives []DirectiveStatus `json:"directives,omitempty"`
 }
@@ -166,6 +168,34 @@ type TaskStatus struct {
 	ExitCode *int   `json:"exitCode,omitempty"`
 	// Work of the task; nil if the task is not one of the newest MaxTaskWorks that are done.
 	Work *TaskWork `json:"work,omitempty"`
+	// Gates are the newest results of its gates; nil if the task is not one of the newest MaxTaskGates whose gates have run.
+	Gates []GateStatus `json:"gates,omitempty"`
+}
+
+// MaxTaskGates is how many tasks have the results of their gates in a report, the newest ones. MaxGates bounds the results of a task, and of the
+// gates before the delivery.
+const (
+	MaxTaskGates = 32
+	MaxGates     = 64
+)
+
+// States of a gate that has run; core/gates says what they mean.
+const (
+	GatePassed     = "Passed"
+	GateFailed     = "Failed"
+	GateTimedOut   = "TimedOut"
+	GateNotStarted = "NotStarted"
+)
+
+// GateStates are all of them.
+func GateStates() []string { return []string{GatePassed, GateFailed, GateTimedOut, GateNotStarted} }
+
+// GateStatus is the newest result of a gate.
+type GateStatus struct {
+	Name string `json:"name" redact:"key"`
+	// State is one of the states of a gate.
+	State    string `json:"state"`
+	ExitCode int    `json:"exitCode,omitempty"`
 }
 
 // MaxTaskWorks is how many done tasks have their work in a report, the newest ones. MaxTaskSummary bounds a summary, in characters.

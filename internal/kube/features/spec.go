@@ -4,6 +4,7 @@
 package features
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -62,6 +63,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		s.Gates = append(s.Gates, lifecycle.Gate{Sum: coregates.Sum(g), Image: g.Image})
 	}
 	s.ProvedBy, s.GateNotice = coregates.SumAll(required), ReplacedGates(f, effective)
+	s.Gated = len(f.Spec.Gates) > 0 || len(required) > 0
 	if d := f.Spec.Delivery; d != nil {
 		s.ApprovedCommit = d.ApprovedCommit
 	}
@@ -148,6 +150,27 @@ func plan(p *v1alpha1.ProposedPlan) *lifecycle.ModelPlan {
 	return facts
 }
 
+// gateFailures are the newest results of gates that have not passed, in words, and whether one of them could not be started.
+func gateFailures(r *v1alpha1.RunStatus) (list []string, unstarted bool) {
+	add := func(where string, all []v1alpha1.GateStatus) {
+		for _, g := range all {
+			state := coregates.State(g.State)
+			if state == coregates.Passed {
+				continue
+			}
+			list = append(list, fmt.Sprintf("gate %q %s: %s (exit code %d)", g.Name, where, g.State, g.ExitCode))
+			unstarted = unstarted || state == coregates.NotStarted
+		}
+	}
+	for _, t := range r.Tasks {
+		if t.State != protocol.TaskDone {
+			add(fmt.Sprintf("of task %q", t.Name), t.Gates)
+		}
+	}
+	add("before the delivery", r.DeliveryGates)
+	return list, unstarted
+}
+
 // Run is what the watchdog reported, or nil.
 func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	r := f.Status.Run
@@ -165,6 +188,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		BudgetWarning:       r.BudgetWarning,
 		Plan:                plan(r.Plan),
 	}
+	run.GateFailures, run.GatesUnstarted = gateFailures(r)
 	if len(r.Anomalies) > 0 {
 		run.Anomalies = map[string]string{}
 	}

@@ -55,7 +55,7 @@ func validateStatus(s protocol.StatusReport) error {
 			return errors.New("status.usage has a negative number")
 		}
 	}
-	return errors.Join(validateQuestion("status.question", s.Question), validatePlace(s), validateConversation(s.Conversation), validateDirectives(s.Directives),
+	return errors.Join(validateGates("status.deliveryGates", s.DeliveryGates), validateQuestion("status.question", s.Question), validatePlace(s), validateConversation(s.Conversation), validateDirectives(s.Directives),
 		hash("status.base", s.Base), hash("status.head", s.Head))
 }
 
@@ -69,7 +69,33 @@ func validateTask(field string, t protocol.TaskStatus) error {
 	if w := t.Work; w != nil && (w.Checkpoint < 0 || w.Promoted < 0) {
 		return errors.New(field + ".work has a negative number")
 	}
+	if err := validateGates(field+".gates", t.Gates); err != nil {
+		return err
+	}
 	return oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskGating, protocol.TaskDone, protocol.TaskFailed)
+}
+
+// validateGates is about results of gates.
+func validateGates(field string, list []protocol.GateStatus) error {
+	for i, g := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if g.Name == "" || g.ExitCode < math.MinInt32 || g.ExitCode > math.MaxInt32 {
+			return errors.New(at + " has no name, or no exit code")
+		}
+		if err := oneOf(at+".state", g.State, protocol.GateStates()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shownGates are results of gates as the status has them.
+func shownGates(list []protocol.GateStatus) []v1alpha1.GateStatus {
+	var shown []v1alpha1.GateStatus
+	for _, g := range plain.CutList(list, protocol.MaxGates) {
+		shown = append(shown, v1alpha1.GateStatus{Name: Clean(g.Name, maxName), State: g.State, ExitCode: int32(g.ExitCode)}) //nolint:gosec // validateGates has seen it
+	}
+	return shown
 }
 
 // validatePlace is about where the work is, and what it has claimed.
@@ -121,8 +147,10 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 		if w := t.Work; w != nil {
 			status.Work = &v1alpha1.TaskWork{CheckpointSequence: w.Checkpoint, PromotedCheckpoints: w.Promoted, Summary: Clean(w.Summary, protocol.MaxTaskSummary)}
 		}
+		status.Gates = shownGates(t.Gates)
 		run.Tasks = append(run.Tasks, status)
 	}
+	run.DeliveryGates = shownGates(s.DeliveryGates)
 	run.Question = question(s.Question)
 	if s.Usage != nil || s.BudgetWarning != "" { // a watchdog that has just started does not know yet
 		run.BudgetWarning = Clean(s.BudgetWarning, maxText)
@@ -191,10 +219,18 @@ func boundStatus(run *v1alpha1.RunStatus) {
 		}
 	}
 	run.Tasks = plain.CutList(run.Tasks, maxTasks)
-	works := 0
+	boundGates(&run.DeliveryGates)
+	works, proved := 0, 0
 	for i := range run.Tasks {
 		t := &run.Tasks[i]
 		t.Name = plain.CutRunes(t.Name, maxName)
+		if len(t.Gates) > 0 {
+			proved++
+		}
+		if proved > protocol.MaxTaskGates {
+			t.Gates = nil
+		}
+		boundGates(&t.Gates)
 		if t.Work == nil {
 			continue
 		}
@@ -212,6 +248,13 @@ func boundStatus(run *v1alpha1.RunStatus) {
 	}
 	if q := run.Question; q != nil {
 		q.ID = plain.CutRunes(q.ID, maxName)
+	}
+}
+
+func boundGates(list *[]v1alpha1.GateStatus) {
+	*list = plain.CutList(*list, protocol.MaxGates)
+	for i := range *list {
+		(*list)[i].Name = plain.CutRunes((*list)[i].Name, maxName)
 	}
 }
 

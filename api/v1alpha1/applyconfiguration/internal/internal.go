@@ -1095,6 +1095,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: minTests
       type:
         scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateStatus
+  map:
+    fields:
+    - name: exitCode
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: state
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.GitRules
   map:
     fields:
@@ -1922,6 +1934,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: connectionTransitionTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: deliveryGates
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateStatus
+          elementRelationship: atomic
     - name: directives
       type:
         list:
@@ -2221,6 +2239,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: exitCode
       type:
         scalar: numeric
+    - name: gates
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateStatus
+          elementRelationship: atomic
     - name: name
       type:
         scalar: string

@@ -32,6 +32,8 @@ type RunStatusApplyConfiguration struct {
 	Report *RunReportApplyConfiguration `json:"report,omitempty"`
 	// tasks are the tasks of the plan, and how far they are.
 	Tasks []TaskStatusApplyConfiguration `json:"tasks,omitempty"`
+	// deliveryGates are the newest results of the gates before the delivery.
+	DeliveryGates []GateStatusApplyConfiguration `json:"deliveryGates,omitempty"`
 	// requests are the requests that the watchdog has acted on.
 	Requests []ObservedRequestApplyConfiguration `json:"requests,omitempty"`
 	// fault is what keeps the run from continuing, if anything does.
@@ -141,6 +143,19 @@ func (b *RunStatusApplyConfiguration) WithTasks(values ...*TaskStatusApplyConfig
 			panic("nil value passed to WithTasks")
 		}
 		b.Tasks = append(b.Tasks, *values[i])
+	}
+	return b
+}
+
+// WithDeliveryGates adds the given value to the DeliveryGates field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the DeliveryGates field.
+func (b *RunStatusApplyConfiguration) WithDeliveryGates(values ...*GateStatusApplyConfiguration) *RunStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithDeliveryGates")
+		}
+		b.DeliveryGates = append(b.DeliveryGates, *values[i])
 	}
 	return b
 }

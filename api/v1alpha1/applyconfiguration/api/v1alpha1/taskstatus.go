@@ -18,6 +18,8 @@ type TaskStatusApplyConfiguration struct {
 	ExitCode *int32 `json:"exitCode,omitempty"`
 	// work is what is known of the work of a task that is done. The newest 32 tasks that are done have it.
 	Work *TaskWorkApplyConfiguration `json:"work,omitempty"`
+	// gates are the newest results of the gates of the task. The newest 32 tasks whose gates have run have them.
+	Gates []GateStatusApplyConfiguration `json:"gates,omitempty"`
 }
 
 // TaskStatusApplyConfiguration constructs a declarative configuration of the TaskStatus type for use with
@@ -55,5 +57,18 @@ func (b *TaskStatusApplyConfiguration) WithExitCode(value int32) *TaskStatusAppl
 // If called multiple times, the Work field is set to the value of the last call.
 func (b *TaskStatusApplyConfiguration) WithWork(value *TaskWorkApplyConfiguration) *TaskStatusApplyConfiguration {
 	b.Work = value
+	return b
+}
+
+// WithGates adds the given value to the Gates field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Gates field.
+func (b *TaskStatusApplyConfiguration) WithGates(values ...*GateStatusApplyConfiguration) *TaskStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithGates")
+		}
+		b.Gates = append(b.Gates, *values[i])
+	}
 	return b
 }
