@@ -91,6 +91,10 @@ tidewaiter_model_tokens_total{backend="a",model="m",kind="output",pod="g2"} 0+9x
 		"two replicas see one degraded": {"TidewaiterSupervisionDegraded", `tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded",pod="m1"} 1x60
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded",pod="m2"} 1x60`, 1},
 
+		"gates that fail": {"TidewaiterGateNotStarted", `tidewaiter_features_gates_failing{namespace="a",reason="GateFailed",pod="m1"} 1x60`, 0},
+		"a gate that cannot be started, seen by two replicas": {"TidewaiterGateNotStarted", `tidewaiter_features_gates_failing{namespace="a",reason="GateNotStarted",pod="m1"} 1x60
+tidewaiter_features_gates_failing{namespace="a",reason="GateNotStarted",pod="m2"} 1x60`, 1},
+
 		"an agent that was told and has gone on": {"TidewaiterAgentInTrouble", `tidewaiter_features_in_trouble{namespace="a",condition="AgentLooping"} 0x10 1x8 0x40`, 0},
 		"two kinds of trouble, seen by two replicas": {"TidewaiterAgentInTrouble", `tidewaiter_features_in_trouble{namespace="a",condition="AgentLooping",pod="m1"} 1x60
 tidewaiter_features_in_trouble{namespace="a",condition="AgentLooping",pod="m2"} 1x60

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// changesTime bounds the recording of a checkpoint's changes or of a step of steering, with the reading of its body.
+	// changesTime bounds the recording of a checkpoint's changes, of a step of steering or of an entry of a history, with the reading of its body.
 	changesTime = 30 * time.Second
 	// mostChanges are recorded at a time, one of each Feature: each takes some times protocol.MaxChanges in memory.
 	mostChanges = 4
@@ -30,7 +30,7 @@ const (
 	maxPacked = 4 << 20
 )
 
-// changes records what checkpoints have changed and what was done about agents in trouble, for the watchdogs of Features' current
+// changes records what checkpoints have changed, what was done about agents in trouble and what happened in Features, for the watchdogs of Features' current
 // attempts; next has all other paths.
 type changes struct {
 	pods    *pods
@@ -43,14 +43,17 @@ type changes struct {
 	observe func(path, result string)
 	// step hears of each step of steering that is new to the ledger.
 	step func(protocol.SteeringStep)
+	// happened hears of each entry of a history that is new to the ledger.
+	happened func(namespace string, e protocol.HistoryEntry)
 }
 
 type changesLedger interface {
 	RecordChanges(ctx context.Context, o ledger.Owner, c protocol.Changes) (fresh bool, missing string, err error)
 	RecordSteering(ctx context.Context, o ledger.Owner, s protocol.SteeringStep) (fresh bool, missing string, err error)
+	RecordHistory(ctx context.Context, o ledger.Owner, e protocol.HistoryEntry) (fresh bool, missing string, err error)
 }
 
-// handed is what a watchdog hands in, as it was read. Number is that of the checkpoint or step, and record puts it into the ledger.
+// handed is what a watchdog hands in, as it was read. Number is that of the checkpoint, the step or the entry, and record puts it into the ledger.
 type handed struct {
 	number int64
 	record func(ctx context.Context, o ledger.Owner) (fresh bool, missing string, err error)
@@ -77,11 +80,25 @@ func (c *changes) reader(path string) func(encoding string, body io.Reader) (han
 				return fresh, missing, err
 			}}, err
 		}
+	case protocol.HistoryPath:
+		return func(encoding string, body io.Reader) (handed, error) {
+			given, err := readPacked[protocol.HistoryEntry](encoding, body, protocol.MaxHistoryBytes)
+			return handed{given.Sequence, func(ctx context.Context, o ledger.Owner) (bool, string, error) {
+				fresh, missing, err := c.ledger.RecordHistory(ctx, o, given)
+				if errors.Is(err, ledger.ErrHistoryFull) {
+					err = refuse(http.StatusRequestEntityTooLarge, "%w", err)
+				}
+				if fresh && err == nil {
+					c.happened(o.Namespace, given)
+				}
+				return fresh, missing, err
+			}}, err
+		}
 	}
 	return nil
 }
 
-// ServeHTTP records the changes of one checkpoint, or one step of steering.
+// ServeHTTP records the changes of one checkpoint, one step of steering, or one entry of a history.
 func (c *changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	read := c.reader(r.URL.Path)
 	if read == nil {

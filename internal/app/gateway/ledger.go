@@ -191,3 +191,11 @@ func (r *recorder) RecordSteering(ctx context.Context, o ledger.Owner, s protoco
 	}
 	return false, "", errNotOpen
 }
+
+// RecordHistory records an entry of the history of a Feature.
+func (r *recorder) RecordHistory(ctx context.Context, o ledger.Owner, e protocol.HistoryEntry) (fresh bool, missing string, err error) {
+	if l := r.open.Load(); l != nil {
+		return l.History().Record(ctx, o, e)
+	}
+	return false, "", errNotOpen
+}

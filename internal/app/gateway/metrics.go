@@ -30,6 +30,10 @@ type instruments struct {
 	checked          *prometheus.CounterVec
 	changes          *prometheus.CounterVec
 	steering, steps  *prometheus.CounterVec
+	history, gates   *prometheus.CounterVec
+	gateTime         *prometheus.HistogramVec
+	corrections      *prometheus.CounterVec
+	plans            *prometheus.CounterVec
 	ledgerDropped    *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
@@ -42,7 +46,7 @@ func newInstruments() *instruments {
 	return &instruments{
 		connections: metrics.Connections.Counter(), connectionBytes: metrics.ConnectionBytes.Counter(), connectionTime: metrics.ConnectionSeconds.Histogram(),
 		calls: metrics.ModelCalls.Counter(), callBytes: metrics.ModelBytes.Counter(), tokens: metrics.ModelTokens.Counter(), cost: metrics.ModelCost.Counter(), estimated: metrics.ModelEstimated.Counter(),
-		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(), ledgerDropped: metrics.LedgerDropped.Counter(),
+		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(), history: metrics.HistoryRecorded.Counter(), gates: metrics.GatesRun.Counter(), gateTime: metrics.GateSeconds.Histogram(), corrections: metrics.Corrections.Counter(), plans: metrics.PlansMade.Counter(), ledgerDropped: metrics.LedgerDropped.Counter(),
 		firstByte: metrics.FirstByteSeconds.Histogram(), backends: metrics.BackendReady.Gauge(), avoided: metrics.BackendAvoided.Gauge(), broken: metrics.BackendsBroken.Gauge(),
 		unpriced: metrics.ModelUnpriced.Gauge(),
 	}
@@ -50,7 +54,7 @@ func newInstruments() *instruments {
 
 func (m *instruments) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.ledgerDropped, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
+		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.history, m.gates, m.gateTime, m.corrections, m.plans, m.ledgerDropped, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
 	}
 }
 
@@ -115,8 +119,11 @@ func (m *instruments) call(r modelserver.Outcome) {
 // handed counts what came of what a watchdog handed in at a path.
 func (m *instruments) handed(path, result string) {
 	counter := m.changes
-	if path == protocol.SteeringPath {
+	switch path {
+	case protocol.SteeringPath:
 		counter = m.steering
+	case protocol.HistoryPath:
+		counter = m.history
 	}
 	counter.WithLabelValues(result).Inc()
 }
@@ -144,6 +151,37 @@ func (m *instruments) step(s protocol.SteeringStep) {
 		rung = over
 	}
 	m.steps.WithLabelValues(about, rung).Inc()
+}
+
+// happened counts an entry of a history that is new to the ledger. A watchdog writes it, so that other names than these are not taken.
+func (m *instruments) happened(namespace string, e protocol.HistoryEntry) {
+	const other = "Other"
+	switch {
+	case e.Kind == protocol.HistoryGate:
+		place, state := "Task", other
+		if e.Task == "" {
+			place = "Delivery"
+		}
+		if slices.Contains(protocol.GateStates(), e.Event) {
+			state = e.Event
+		}
+		m.gates.WithLabelValues(namespace, place, state).Inc()
+		if state != other && state != protocol.GateNotStarted {
+			m.gateTime.WithLabelValues(place).Observe(max(0, float64(e.Duration)/1000))
+		}
+	case e.Kind == protocol.HistoryPlan:
+		outcome := protocol.HistoryUnavailable
+		if e.Event == protocol.HistoryProposed {
+			outcome = e.Event
+		}
+		m.plans.WithLabelValues(namespace, outcome).Inc()
+	case e.Kind == protocol.HistoryTask && slices.Contains([]string{protocol.HistoryCorrected, protocol.HistoryRestarted, protocol.HistoryAdded}, e.Event):
+		cause := other
+		if slices.Contains(protocol.HistoryCauses(), e.Cause) {
+			cause = e.Cause
+		}
+		m.corrections.WithLabelValues(namespace, cause).Inc()
+	}
 }
 
 // configured tells which backends there are now and whether each has its key; nil where the configuration is broken.

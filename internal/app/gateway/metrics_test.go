@@ -73,6 +73,51 @@ func TestWhatTheLedgerDropsIsCounted(t *testing.T) {
 	}
 }
 
+// TestHistoryIsCounted by project. Names that a watchdog makes up are not labels, and neither are tasks and gates.
+func TestHistoryIsCounted(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []protocol.HistoryEntry{
+		{Kind: protocol.HistoryGate, Event: "Passed", Task: "a", Name: "unit", Duration: 1500}, {Kind: protocol.HistoryGate, Event: "Passed", Task: "b", Name: "lint", Duration: -1},
+		{Kind: protocol.HistoryGate, Event: "NotStarted", Name: "unit", Duration: 9}, {Kind: protocol.HistoryGate, Event: "mine", Name: "unit", Duration: 9},
+		{Kind: protocol.HistoryTask, Event: protocol.HistoryCorrected, Cause: protocol.CauseGate}, {Kind: protocol.HistoryTask, Event: protocol.HistoryRestarted, Cause: protocol.CauseSteering},
+		{Kind: protocol.HistoryTask, Event: protocol.HistoryAdded, Cause: "mine"}, {Kind: protocol.HistoryTask, Event: protocol.HistoryBegun}, {Kind: "mine", Event: "mine"},
+		{Kind: protocol.HistoryPlan, Event: protocol.HistoryProposed}, {Kind: protocol.HistoryPlan, Event: "mine"},
+	} {
+		m.happened("shop", e)
+	}
+	m.handed(protocol.HistoryPath, resultRecorded)
+	want := `
+# HELP tidewaiter_gates_total ` + metrics.GatesRun.Help + `
+# TYPE tidewaiter_gates_total counter
+tidewaiter_gates_total{namespace="shop",place="Delivery",state="NotStarted"} 1
+tidewaiter_gates_total{namespace="shop",place="Delivery",state="Other"} 1
+tidewaiter_gates_total{namespace="shop",place="Task",state="Passed"} 2
+# HELP tidewaiter_history_records_total ` + metrics.HistoryRecorded.Help + `
+# TYPE tidewaiter_history_records_total counter
+tidewaiter_history_records_total{result="Recorded"} 1
+# HELP tidewaiter_plans_total ` + metrics.PlansMade.Help + `
+# TYPE tidewaiter_plans_total counter
+tidewaiter_plans_total{namespace="shop",outcome="Proposed"} 1
+tidewaiter_plans_total{namespace="shop",outcome="Unavailable"} 1
+# HELP tidewaiter_task_corrections_total ` + metrics.Corrections.Help + `
+# TYPE tidewaiter_task_corrections_total counter
+tidewaiter_task_corrections_total{cause="Gate",namespace="shop"} 1
+tidewaiter_task_corrections_total{cause="Other",namespace="shop"} 1
+tidewaiter_task_corrections_total{cause="Steering",namespace="shop"} 1
+`
+	names := []string{metrics.GatesRun.Name, metrics.HistoryRecorded.Name, metrics.PlansMade.Name, metrics.Corrections.Name}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+	if n := testutil.CollectAndCount(m.gateTime); n != 1 {
+		t.Errorf("%d series of seconds, want that of tasks", n)
+	}
+}
+
 // TestStepsAreCounted by what they are about. Names that a watchdog makes up are not labels.
 func TestStepsAreCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()

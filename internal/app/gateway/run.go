@@ -115,7 +115,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egressproxy.New(egressproxy.Options{
 		Authorizer: toHosts{pods: found, backends: func() []string { return b.table.Load().Hosts() }}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now,
 		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: &changes{
-			pods: found, budgets: limits, ledger: kept, slots: callers.NewSlots(mostChanges, 1), next: answers, log: slog.New(logs).With("logger", "changes"), observe: measured.handed, step: measured.step,
+			pods: found, budgets: limits, ledger: kept, slots: callers.NewSlots(mostChanges, 1), next: answers, log: slog.New(logs).With("logger", "changes"), observe: measured.handed, step: measured.step, happened: measured.happened,
 		},
 	})}
 	if err := errors.Join(

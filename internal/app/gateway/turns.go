@@ -32,7 +32,7 @@ import (
 const (
 	// readTime bounds a question, with its answer.
 	readTime = 30 * time.Second
-	// fewTurns is how many turns, file events or steps of steering are listed where nothing is said.
+	// fewTurns is how many turns, file events, steps of steering or entries of a history are listed where nothing is said.
 	fewTurns = 100
 )
 
@@ -75,7 +75,7 @@ func (t *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	find := map[string]func(context.Context, *ledger.Ledger, url.Values) (any, error){
 		protocol.TurnsPath: findTurns, protocol.CheckpointPath: findChanges, protocol.EventsPath: findEvents,
-		protocol.SteeringListPath: findSteering,
+		protocol.SteeringListPath: findSteering, protocol.HistoryListPath: findHistory,
 	}[r.URL.Path]
 	if r.Method != http.MethodGet || find == nil {
 		http.NotFound(w, r)
@@ -124,7 +124,7 @@ func (t *turns) authenticate(ctx context.Context, r *http.Request) error {
 }
 
 // errNotAQuestion says what is wrong with a question.
-var errNotAQuestion = errors.New("the parameters are feature, and turn, checkpoint, step, or after and limit")
+var errNotAQuestion = errors.New("the parameters are feature, and turn, checkpoint, step, entry, or after, limit and task")
 
 // numbers reads parameters that are numbers, each where it is there.
 func numbers(query url.Values, to map[string]*int64) error {
@@ -192,6 +192,19 @@ func findSteering(ctx context.Context, l *ledger.Ledger, query url.Values) (any,
 	}
 	list, err := l.Steering().List(ctx, query.Get("feature"), after, int(min(limit, protocol.MaxSteps)))
 	return protocol.SteeringSteps{Steps: append([]protocol.SteeringStep{}, list...)}, err
+}
+
+func findHistory(ctx context.Context, l *ledger.Ledger, query url.Values) (any, error) {
+	entry, after, limit := int64(0), int64(0), int64(fewTurns)
+	if err := numbers(query, map[string]*int64{"entry": &entry, "after": &after, "limit": &limit}); err != nil {
+		return nil, err
+	}
+	if query.Has("entry") {
+		e, err := l.History().Entry(ctx, query.Get("feature"), entry)
+		return protocol.History{Entries: []protocol.HistoryEntry{e}}, err
+	}
+	list, err := l.History().List(ctx, query.Get("feature"), query.Get("task"), after, int(min(limit, protocol.MaxHistory)))
+	return protocol.History{Entries: append([]protocol.HistoryEntry{}, list...)}, err
 }
 
 // wholeTurn is a turn with what was answered, and with what tools gave back before that.

@@ -70,6 +70,13 @@ func (g gatewayLedger) Steering(ctx context.Context, query url.Values) ([]protoc
 	return steps.Steps, err
 }
 
+// History implements view.Ledger.
+func (g gatewayLedger) History(ctx context.Context, query url.Values) ([]protocol.HistoryEntry, error) {
+	var history protocol.History
+	err := g.ask(ctx, protocol.HistoryListPath, query, &history)
+	return history.Entries, err
+}
+
 // Answers says why the gateway does not answer at all. Any answer will do.
 func (g gatewayLedger) Answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)

@@ -51,7 +51,7 @@ var crashPoints = []struct {
 }{
 	{"task begun", 1}, {"task started", 1}, {"agent exited", 1}, {"captured", 2}, {"committed", 2}, {"intent journaled", 2}, {"refs moved", 2},
 	{"restored", 2}, {"changes logged", 2}, {"spooled", 2}, {"done journaled", 2}, {"pushed", 1}, {"delivery journaled", 1}, {"final journaled", 1},
-	{"final spooled", 1}, {"handed over", 1}, {"handover noted", 1},
+	{"final spooled", 1}, {"handed over", 1}, {"handover noted", 1}, {"history handed over", 1}, {"history noted", 1},
 }
 
 // wantUndisturbed holds what is there at the end against what an undisturbed run leaves.
@@ -72,6 +72,7 @@ func (w *world) wantUndisturbed(f protocol.FinalReport) {
 	}
 	w.wantEventsAddUp()
 	w.wantHandedOver()
+	w.wantHistory()
 }
 
 // sizes of all files of a commit.

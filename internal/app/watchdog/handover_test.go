@@ -19,7 +19,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/history"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
 )
 
@@ -32,6 +35,8 @@ type ledger struct {
 	order []int64
 	// steps of steering by their numbers.
 	steps map[int64]protocol.SteeringStep
+	// history has the entries by their numbers.
+	history map[int64]protocol.HistoryEntry
 	// away: it answers with an error.
 	away  bool
 	tries int
@@ -40,7 +45,7 @@ type ledger struct {
 // serveLedger begins to serve one.
 func (w *world) serveLedger() {
 	w.t.Helper()
-	w.ledger = &ledger{t: w.t, taken: map[int64]protocol.Changes{}, steps: map[int64]protocol.SteeringStep{}}
+	w.ledger = &ledger{t: w.t, taken: map[int64]protocol.Changes{}, steps: map[int64]protocol.SteeringStep{}, history: map[int64]protocol.HistoryEntry{}}
 	server := httptest.NewTLSServer(w.ledger)
 	w.t.Cleanup(server.Close)
 	w.ledgerURL = server.URL
@@ -60,16 +65,19 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "away", http.StatusServiceUnavailable)
 		return
 	}
-	if r.URL.Path != protocol.ChangesPath && r.URL.Path != protocol.SteeringPath || r.Method != http.MethodPost || r.Header.Get("Authorization") != "Bearer "+fakeintake.Token || r.Header.Get("Content-Encoding") != "gzip" {
+	if r.URL.Path != protocol.ChangesPath && r.URL.Path != protocol.SteeringPath && r.URL.Path != protocol.HistoryPath || r.Method != http.MethodPost || r.Header.Get("Authorization") != "Bearer "+fakeintake.Token || r.Header.Get("Content-Encoding") != "gzip" {
 		l.t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
 	}
 	var c protocol.Changes
 	var step protocol.SteeringStep
+	var entry protocol.HistoryEntry
 	body, err := gzip.NewReader(r.Body)
 	switch {
 	case err != nil:
 	case r.URL.Path == protocol.SteeringPath:
 		err = json.NewDecoder(body).Decode(&step)
+	case r.URL.Path == protocol.HistoryPath:
+		err = json.NewDecoder(body).Decode(&entry)
 	default:
 		err = json.NewDecoder(body).Decode(&c)
 	}
@@ -84,6 +92,15 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		l.steps[step.Sequence] = step
+		return
+	}
+	if r.URL.Path == protocol.HistoryPath {
+		if have, known := l.history[entry.Sequence]; known {
+			if diff := cmp.Diff(have, entry); diff != "" {
+				l.t.Errorf("handed over again, and different (-before +now):\n%s", diff)
+			}
+		}
+		l.history[entry.Sequence] = entry
 		return
 	}
 	if have, known := l.taken[c.Checkpoint]; known {
@@ -159,6 +176,35 @@ func (w *world) wantHandedOver() {
 	}
 }
 
+// wantHistory: the ledger has every entry that follows from the journal as it is in the end, once, and nothing else.
+func (w *world) wantHistory() {
+	w.t.Helper()
+	data, err := trusted.ReadJournal(trusted.Dir(w.paths.Trusted))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	records, _, err := journal.Decode(data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	want, teller := map[int64]protocol.HistoryEntry{}, history.NewTeller(journal.State{})
+	var walk journal.Walk
+	for position, r := range trusted.Positions(records) {
+		s, err := walk.Next(r)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, e := range teller.Tell(position, s, r) {
+			want[e.Sequence] = e
+		}
+	}
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
+	if diff := cmp.Diff(want, w.ledger.history); diff != "" {
+		w.t.Errorf("the history (-journal +ledger):\n%s", diff)
+	}
+}
+
 // TestALedgerThatIsAway delays nothing but its own record: checkpoints are taken, the attempt ends, and the next one hands over what
 // is left.
 func TestALedgerThatIsAway(t *testing.T) {
@@ -169,7 +215,7 @@ func TestALedgerThatIsAway(t *testing.T) {
 		o.Agent.Command[2] = `[ "$TIDEWAITER_ATTEMPT" = 2 ] && { echo c > web/c.html; exit 0; }; echo a > web/a.html; ` + w.waitFor("go") + `echo b > web/b.html; ` + w.waitFor("never")
 	})
 	p := w.start(1, nil)
-	w.eventually("a checkpoint waits for the ledger", func() bool { return w.ledger.tried() > 0 })
+	w.eventually("the ledger is tried, and a checkpoint is taken", func() bool { return w.ledger.tried() > 0 && len(w.intake.Checkpoints()) > 0 })
 	w.signal("go")
 	w.eventually("checkpoints go on", func() bool { return len(w.intake.Checkpoints()) > 1 })
 	began := time.Now()

@@ -20,7 +20,7 @@ const (
 )
 
 // keepFeature notes whose records there are and how long they are kept, locks that until the transaction ends, and says how much
-// its changes and what surgery took out of conversations take.
+// its changes, what surgery took out of conversations, and the texts of its history take.
 func keepFeature(ctx context.Context, tx *transaction, o Owner) (bytes int64, err error) {
 	keep := o.Keep
 	if keep <= 0 {
@@ -60,7 +60,7 @@ func (l *Ledger) Keep(ctx context.Context, featureUID string, keep time.Duration
 }
 
 // Expire removes records of a Feature that are older than the ledger keeps them: calls by their end, changes by their capture, steering by
-// its decision, each oldest first and at most limit. It returns their number. The totals keep the usage of the calls. Expire also removes a
+// its decision, the history by its time, each oldest first and at most limit. It returns their number. The totals keep the usage of the calls. Expire also removes a
 // Feature without records. Call it again as long as it removes as many as the limit.
 func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (removed int, err error) {
 	const what = "remove old records"
@@ -89,7 +89,7 @@ func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (remo
 		if _, err := tx.ExecContext(ctx, takeStored, uid, bytes, dropped); err != nil {
 			return err
 		}
-		for _, statement := range []string{expireChanges, expireSteering} {
+		for _, statement := range []string{expireChanges, expireSteering, expireHistory} {
 			result, err := tx.ExecContext(ctx, statement, uid, before, limit)
 			if err != nil {
 				return err

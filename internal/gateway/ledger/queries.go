@@ -108,6 +108,19 @@ AND i.at BETWEEN s.at - $3 AND s.at + $4 ORDER BY i.at LIMIT 1), 0)`
 	selectStep     = `SELECT ` + steeringColumns + `, s.removed, s.summary FROM steering s WHERE s.feature_uid = $1 AND s.sequence = $2`
 )
 
+// History of Features.
+const (
+	insertHistory = `INSERT INTO history (feature_uid, sequence, at, attempt, kind, event, cause, task, name, tree, duration, exit_code, message, missing, bytes, text)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT (feature_uid, sequence) DO NOTHING`
+
+	historyColumns = `sequence, at, attempt, kind, event, cause, task, name, tree, duration, exit_code, message, missing`
+
+	// selectHistory of a task, or of all for an empty name.
+	selectHistory = `SELECT ` + historyColumns + ` FROM history WHERE feature_uid = $1 AND sequence > $2 AND (task = $3 OR $3 = '') ORDER BY sequence LIMIT $4`
+	selectEntry   = `SELECT ` + historyColumns + `, text FROM history WHERE feature_uid = $1 AND sequence = $2`
+	countHistory  = `SELECT COUNT(*) FROM history WHERE feature_uid = $1 AND sequence <> $2`
+)
+
 // Features of which anything is recorded.
 const (
 	// upsertFeature keeps others from the row until the transaction ends.
@@ -120,10 +133,12 @@ ON CONFLICT (uid) DO UPDATE SET keep = excluded.keep RETURNING bytes`
 	selectFeatures  = `SELECT uid, namespace, feature, keep FROM features WHERE uid > $1 ORDER BY uid LIMIT $2`
 
 	sumFeatureBytes = `UPDATE features SET bytes = (SELECT CAST(COALESCE(SUM(changes.bytes), 0) AS BIGINT) FROM changes WHERE feature_uid = $1) +
-(SELECT CAST(COALESCE(SUM(steering.bytes), 0) AS BIGINT) FROM steering WHERE feature_uid = $1) WHERE uid = $1`
+(SELECT CAST(COALESCE(SUM(steering.bytes), 0) AS BIGINT) FROM steering WHERE feature_uid = $1) +
+(SELECT CAST(COALESCE(SUM(history.bytes), 0) AS BIGINT) FROM history WHERE feature_uid = $1) WHERE uid = $1`
 
 	forgetFeature = `DELETE FROM features WHERE uid = $1 AND NOT EXISTS (SELECT 1 FROM interactions WHERE feature_uid = $1)
-AND NOT EXISTS (SELECT 1 FROM changes WHERE feature_uid = $1) AND NOT EXISTS (SELECT 1 FROM steering WHERE feature_uid = $1)`
+AND NOT EXISTS (SELECT 1 FROM changes WHERE feature_uid = $1) AND NOT EXISTS (SELECT 1 FROM steering WHERE feature_uid = $1)
+AND NOT EXISTS (SELECT 1 FROM history WHERE feature_uid = $1)`
 )
 
 // Room. What calls take of it is counted for each Feature.
@@ -156,7 +171,8 @@ const (
 	selectDue = `SELECT EXISTS (SELECT 1 FROM features f WHERE f.uid = $1 AND (
 EXISTS (SELECT 1 FROM interactions i WHERE i.feature_uid = $1 AND i.at < $2 - f.keep) OR
 EXISTS (SELECT 1 FROM changes c WHERE c.feature_uid = $1 AND c.at < $2 - f.keep) OR
-EXISTS (SELECT 1 FROM steering s WHERE s.feature_uid = $1 AND s.at < $2 - f.keep)))`
+EXISTS (SELECT 1 FROM steering s WHERE s.feature_uid = $1 AND s.at < $2 - f.keep) OR
+EXISTS (SELECT 1 FROM history h WHERE h.feature_uid = $1 AND h.at < $2 - f.keep)))`
 
 	expireInteractions = `DELETE FROM interactions WHERE id IN (SELECT id FROM interactions WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3) RETURNING ` + rowBytes
 
@@ -165,6 +181,9 @@ SELECT checkpoint FROM changes WHERE feature_uid = $1 AND at < $2 ORDER BY at LI
 
 	expireSteering = `DELETE FROM steering WHERE feature_uid = $1 AND sequence IN (
 SELECT sequence FROM steering WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`
+
+	expireHistory = `DELETE FROM history WHERE feature_uid = $1 AND sequence IN (
+SELECT sequence FROM history WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`
 
 	expireReservations = `DELETE FROM reservations WHERE id IN (SELECT id FROM reservations WHERE until <= $1 ORDER BY until LIMIT $2)`
 

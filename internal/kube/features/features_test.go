@@ -370,3 +370,45 @@ func TestTheEndOfAWaitIsNotWrittenByItself(t *testing.T) {
 		})
 	}
 }
+
+// TestAdded: tasks that gates before the delivery have added follow the tasks of the plan, with the gates of the last one.
+func TestAdded(t *testing.T) {
+	f := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Plan: &v1alpha1.Plan{Milestones: []v1alpha1.Milestone{{Name: "page", Tasks: []v1alpha1.Task{{Name: "form"}, {Name: "save", Gates: []string{"unit"}}}}}}}}
+	o := Orders(f, policy.Effective{}, "", nil)
+	if diff := cmp.Diff(o, Added(f, o)); diff != "" {
+		t.Errorf("without a report (-want +got):\n%s", diff)
+	}
+	f.Status.Run = &v1alpha1.RunStatus{Tasks: []v1alpha1.TaskStatus{{Name: "page/form"}, {Name: "page/save"}, {Name: "page/dropped"}, {Name: "delivery/gates/1"}, {Name: "delivery/gates/2"}}}
+	var names []string
+	for _, x := range Added(f, o).Tasks {
+		names = append(names, x.Name+" "+strings.Join(x.Gates, " "))
+	}
+	if diff := cmp.Diff([]string{"page/form ", "page/save unit", "delivery/gates/1 unit", "delivery/gates/2 unit"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(o.Tasks) != 2 {
+		t.Error("the orders themselves have changed")
+	}
+}
+
+// TestGateFailures: results of tasks that are done do not count, and results before the delivery do.
+func TestGateFailures(t *testing.T) {
+	failed, unstarted := v1alpha1.GateStatus{Name: "unit", State: "Failed", ExitCode: 1}, v1alpha1.GateStatus{Name: "lint", State: "NotStarted", ExitCode: 127}
+	f := &v1alpha1.Feature{Status: v1alpha1.FeatureStatus{Run: &v1alpha1.RunStatus{Tasks: []v1alpha1.TaskStatus{
+		{Name: "page/form", State: "Done", Gates: []v1alpha1.GateStatus{unstarted}}, {Name: "page/save", State: "Running", Gates: []v1alpha1.GateStatus{{Name: "lint", State: "Passed"}, failed}},
+	}}}}
+	run := Run(f)
+	want := []string{`gate "unit" of task "page/save": Failed (exit code 1)`}
+	if diff := cmp.Diff(want, run.GateFailures); diff != "" || run.GatesUnstarted {
+		t.Errorf("%t (-want +got):\n%s", run.GatesUnstarted, diff)
+	}
+	f.Status.Run.DeliveryGates = []v1alpha1.GateStatus{unstarted}
+	run = Run(f)
+	if diff := cmp.Diff(append(want, `gate "lint" before the delivery: NotStarted (exit code 127)`), run.GateFailures); diff != "" || !run.GatesUnstarted {
+		t.Errorf("%t (-want +got):\n%s", run.GatesUnstarted, diff)
+	}
+	gated := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Gates: []v1alpha1.Gate{{Name: "unit"}}}}
+	if Spec(f, policy.Effective{}).Gated || !Spec(gated, policy.Effective{}).Gated || !Spec(f, policy.Effective{Gates: []policy.Gate{{Name: "licenses"}}}).Gated {
+		t.Error("work has gates exactly if the Feature or its policy lists some")
+	}
+}

@@ -26,7 +26,7 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 			states = append(states, protocol.DirectiveStatus{ID: d.ID, Source: d.Source, State: d.State, Age: int(d.Age), Message: d.Message})
 		}
 	}
-	o := Planned(f, Orders(f, effective, "", nil))
+	o := Added(f, Planned(f, Orders(f, effective, "", nil)))
 	facts := instructions.Of(o, task, bounded(f, o.Plan, effective), func(name string) (bool, *protocol.TaskWork) {
 		t := known[name]
 		if t.State != protocol.TaskDone || t.Work == nil {

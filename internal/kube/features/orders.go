@@ -235,6 +235,22 @@ func Planned(f *v1alpha1.Feature, o protocol.Orders) protocol.Orders {
 	return plans.Apply(o, p)
 }
 
+// Added are the orders of a Feature with the tasks that gates before the delivery have added, as the watchdog reports them. Their instructions are
+// on the trusted volume and in the ledger. The gates of the last task prove them too.
+func Added(f *v1alpha1.Feature, o protocol.Orders) protocol.Orders {
+	if f.Status.Run == nil || len(o.Tasks) == 0 {
+		return o
+	}
+	last := o.Tasks[len(o.Tasks)-1]
+	o.Tasks = slices.Clone(o.Tasks)
+	for _, t := range f.Status.Run.Tasks {
+		if strings.HasPrefix(t.Name, protocol.AddedPrefix) {
+			o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Gates: last.Gates})
+		}
+	}
+	return o
+}
+
 // Plan bounds the work of a Feature.
 func Plan(f *v1alpha1.Feature) protocol.Plan {
 	if f.Spec.Plan == nil {

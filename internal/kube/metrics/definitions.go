@@ -149,13 +149,23 @@ var (
 		Help:   "Features whose agent is stuck or in trouble. Every replica reports the same value: use the maximum.",
 		Labels: []Label{namespaceLabel, {"condition", strings.Join(v1alpha1.AnomalyConditions(), ", ")}},
 	}
+	gatesFailing = Definition{
+		Name: "tidewaiter_features_gates_failing", Kind: Gauge,
+		Help:   "Features whose condition GatesPassed is False. Every replica reports the same value: use the maximum.",
+		Labels: []Label{namespaceLabel, {"reason", "GateFailed, GateNotStarted (somebody has to correct the gate)"}},
+	}
+	questionsOpen = Definition{
+		Name: "tidewaiter_features_questions_open", Kind: Gauge,
+		Help:   "Features with a question of the agent that nobody has answered. Every replica reports the same value: use the maximum.",
+		Labels: []Label{namespaceLabel, {"waits", "true (the agent waits for the answer), false (it continues with a guess)"}},
+	}
 )
 
 // Manager lists every metric of the manager that is Tidewaiter's own.
 func Manager() []Definition {
 	return []Definition{
 		checkpoints, checkpointFailures, rollbacks, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
-		watchdogMemory, watchdogDescriptors, eventDelay, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble,
+		watchdogMemory, watchdogDescriptors, eventDelay, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble, gatesFailing, questionsOpen,
 	}
 }
 

@@ -5,10 +5,13 @@ package metrics
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -30,6 +33,8 @@ func (f Features) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- features.desc()
 	descriptions <- degraded.desc()
 	descriptions <- inTrouble.desc()
+	descriptions <- gatesFailing.desc()
+	descriptions <- questionsOpen.desc()
 }
 
 // Collect implements prometheus.Collector.
@@ -42,7 +47,7 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 		return
 	}
 	type key struct{ namespace, value string }
-	phases, troubles, anomalies := map[key]int{}, map[key]int{}, map[key]int{}
+	phases, troubles, anomalies, failing, questions := map[key]int{}, map[key]int{}, map[key]int{}, map[key]int{}, map[key]int{}
 	for i := range list.Items {
 		item := &list.Items[i]
 		phase := string(item.Status.Phase)
@@ -53,6 +58,12 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 		c := meta.FindStatusCondition(item.Status.Conditions, v1alpha1.ConditionSupervised)
 		if c != nil && (c.Reason == v1alpha1.ReasonSupervisionDegraded || c.Reason == v1alpha1.ReasonHeartbeatMissing) {
 			troubles[key{item.Namespace, c.Reason}]++
+		}
+		if g := meta.FindStatusCondition(item.Status.Conditions, v1alpha1.ConditionGatesPassed); g != nil && g.Status == metav1.ConditionFalse {
+			failing[key{item.Namespace, known(g.Reason, v1alpha1.ReasonGateFailed, v1alpha1.ReasonGateNotStarted)}]++
+		}
+		if q := question(item); q != nil {
+			questions[key{item.Namespace, strconv.FormatBool(!q.Guess)}]++
 		}
 		for _, name := range v1alpha1.AnomalyConditions() {
 			if meta.IsStatusConditionTrue(item.Status.Conditions, name) {
@@ -66,7 +77,25 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 	for k, n := range anomalies {
 		metrics <- prometheus.MustNewConstMetric(inTrouble.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
 	}
+	for k, n := range failing {
+		metrics <- prometheus.MustNewConstMetric(gatesFailing.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
+	}
+	for k, n := range questions {
+		metrics <- prometheus.MustNewConstMetric(questionsOpen.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
+	}
 	for k, n := range troubles {
 		metrics <- prometheus.MustNewConstMetric(degraded.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
 	}
+}
+
+// question of a Feature that nobody has answered; nil for none.
+func question(f *v1alpha1.Feature) *v1alpha1.Question {
+	if f.Status.Run == nil || f.Status.Run.Question == nil {
+		return nil
+	}
+	q := f.Status.Run.Question
+	if slices.ContainsFunc(f.Spec.Answers, func(a v1alpha1.Answer) bool { return a.Question == q.ID }) {
+		return nil
+	}
+	return q
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 var (
 	backendLabel = Label{"backend", "its name in backends.yaml; empty for a refused call"}
 	modelLabel   = Label{"model", "its name in backends.yaml"}
 	listLabel    = Label{"list", "egress.git, egress.agent"}
+	placeLabel   = Label{"place", "Task (after a task), Delivery (before the delivery)"}
 	ways         = "sent, received"
 	handedResult = "Recorded, PartlyRecorded (without room for all), Known (handed in again), Refused"
 )
@@ -71,6 +73,26 @@ var (
 			{"rung", "a step of anomalies.ladder, or Over for the end of an anomaly"},
 		},
 	}
+	HistoryRecorded = Definition{
+		Name: "tidewaiter_history_records_total", Kind: Counter, Help: "Entries of histories of Features that watchdogs handed in for the ledger.",
+		Labels: []Label{{"result", handedResult}},
+	}
+	GatesRun = Definition{
+		Name: "tidewaiter_gates_total", Kind: Counter, Help: "Gates that ran. The gateway counts a run once, when it records it.",
+		Labels: []Label{namespaceLabel, placeLabel, {"state", strings.Join(protocol.GateStates(), ", ") + " (exit code 126 or 127), Other"}},
+	}
+	GateSeconds = Definition{
+		Name: "tidewaiter_gate_seconds", Kind: Histogram, Help: "How long gates ran, in seconds.",
+		Buckets: []float64{0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}, Labels: []Label{placeLabel},
+	}
+	Corrections = Definition{
+		Name: "tidewaiter_task_corrections_total", Kind: Counter, Help: "Number of times that an agent was started again to correct its work, or got a task for that.",
+		Labels: []Label{namespaceLabel, {"cause", strings.Join(protocol.HistoryCauses(), ", ") + ", Other"}},
+	}
+	PlansMade = Definition{
+		Name: "tidewaiter_plans_total", Kind: Counter, Help: "Attempts to let a model divide the work of a Feature.",
+		Labels: []Label{namespaceLabel, {"outcome", "Proposed, Unavailable (the model did not answer, or its plan could not be used)"}},
+	}
 	LedgerDropped = Definition{
 		Name: "tidewaiter_ledger_dropped_total", Kind: Counter, Help: "What the ledger dropped because it was nearly full, from the Features that had the most in it.",
 		Labels: []Label{namespaceLabel, {"what", "answers of calls, or calls with all but what they count in budgets"}},
@@ -95,7 +117,7 @@ var (
 // Gateway lists every metric of the gateway that is Tidewaiter's own.
 func Gateway() []Definition {
 	return []Definition{
-		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps, LedgerDropped,
+		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps, HistoryRecorded, GatesRun, GateSeconds, Corrections, PlansMade, LedgerDropped,
 		FirstByteSeconds, BackendReady, BackendAvoided, BackendsBroken, ModelUnpriced,
 	}
 }

@@ -195,25 +195,40 @@ func TestFeaturesAreCounted(t *testing.T) {
 	looping := feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonConnected)
 	looping.Status.Conditions = append(looping.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionAgentLooping, Status: metav1.ConditionTrue},
 		metav1.Condition{Type: v1alpha1.ConditionAgentStalled, Status: metav1.ConditionFalse})
+	looping.Status.Conditions = append(looping.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionGatesPassed, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonGateNotStarted})
+	asking, answered, guessing := feature("a", v1alpha1.PhaseAwaitingInput, v1alpha1.ReasonConnected), feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonConnected), feature("b", v1alpha1.PhaseRunning, v1alpha1.ReasonConnected)
+	for f, guess := range map[*v1alpha1.Feature]bool{&asking: false, &answered: false, &guessing: true} {
+		f.Status.Run = &v1alpha1.RunStatus{Question: &v1alpha1.Question{ID: "q1", Text: "Which color?", Guess: guess}}
+		f.Status.Conditions = append(f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionGatesPassed, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonGatesPending})
+	}
+	answered.Spec.Answers = []v1alpha1.Answer{{Question: "q1", Text: "Blue."}}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(metrics.Features{Reader: reader{items: []v1alpha1.Feature{
-		looping,
+		looping, asking, answered, guessing,
 		feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonConnected), feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonSupervisionDegraded),
 		feature("b", v1alpha1.PhaseRunning, v1alpha1.ReasonHeartbeatMissing), feature("b", "", v1alpha1.ReasonNotYetReported),
 	}}})
 	wantMetrics(t, registry, `
 # HELP tidewaiter_features Features by phase. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features gauge
-tidewaiter_features{namespace="a",phase="Running"} 3
+tidewaiter_features{namespace="a",phase="AwaitingInput"} 1
+tidewaiter_features{namespace="a",phase="Running"} 4
 tidewaiter_features{namespace="b",phase="Pending"} 1
-tidewaiter_features{namespace="b",phase="Running"} 1
+tidewaiter_features{namespace="b",phase="Running"} 2
 # HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or sends nothing. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features_degraded gauge
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded"} 1
 tidewaiter_features_degraded{namespace="b",reason="HeartbeatMissing"} 1
+# HELP tidewaiter_features_gates_failing Features whose condition GatesPassed is False. Every replica reports the same value: use the maximum.
+# TYPE tidewaiter_features_gates_failing gauge
+tidewaiter_features_gates_failing{namespace="a",reason="GateNotStarted"} 1
 # HELP tidewaiter_features_in_trouble Features whose agent is stuck or in trouble. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features_in_trouble gauge
 tidewaiter_features_in_trouble{condition="AgentLooping",namespace="a"} 1
+# HELP tidewaiter_features_questions_open Features with a question of the agent that nobody has answered. Every replica reports the same value: use the maximum.
+# TYPE tidewaiter_features_questions_open gauge
+tidewaiter_features_questions_open{namespace="a",waits="true"} 1
+tidewaiter_features_questions_open{namespace="b",waits="false"} 1
 `)
 	failing := prometheus.NewPedanticRegistry()
 	failing.MustRegister(metrics.Features{Reader: reader{err: errors.New("no cache")}})

@@ -30,6 +30,7 @@ func subresources() []subresource {
 		{"features", "diff", "Diff"},
 		{"features", "events", "FileEvents"},
 		{"features", "gates", "Gates"},
+		{"features", "history", "History"},
 		{"features", "log", "Log"},
 		{"features", "prompt", "Prompt"},
 		{"features", "steering", "Steering"},

@@ -4,9 +4,13 @@
 package view
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,7 +51,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, key, err)
 		return
 	}
-	tasks := features.Planned(&f, features.Orders(&f, effective, "", nil)).Tasks
+	tasks := features.Added(&f, features.Planned(&f, features.Orders(&f, effective, "", nil))).Tasks
 	at := 0
 	if name := query.Get(paramTask); name != "" {
 		at = slices.IndexFunc(tasks, func(t protocol.Task) bool { return t.Name == name })
@@ -55,6 +59,13 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 	if at < 0 {
 		fail(w, failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no task %q: it has %s", key.Name, query.Get(paramTask), taskNames(tasks))))
 		return
+	}
+	if strings.HasPrefix(tasks[at].Name, protocol.AddedPrefix) {
+		if tasks[at].Instructions, err = s.added(r.Context(), &f, tasks[at].Name); err != nil {
+			s.options.Logger.Error(err, "Cannot read the ledger", "feature", key)
+			fail(w, failure(http.StatusServiceUnavailable, "the manager cannot read the instructions of this task from the gateway's ledger at the moment; features/log of this Feature has them too"))
+			return
+		}
 	}
 	prompt := f.Spec.Prompt
 	if name, entry, from := features.PromptKey(&f); from {
@@ -73,6 +84,28 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 	p := toPeople(w) // who writes prompts and templates of a project is not always who reads them
 	_, _ = fmt.Fprintf(p, "%s%s%s\n", note, prefix, told)
 	_ = p.Flush() // fails where the client has closed the connection
+}
+
+// added gives the instructions of a task that gates before the delivery have added, as the ledger has them.
+func (s *Server) added(ctx context.Context, f *v1alpha1.Feature, task string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, ledgerTime)
+	defer cancel()
+	list, err := s.options.Ledger.History(ctx, url.Values{"feature": {string(f.UID)}, "task": {task}})
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(list, func(e protocol.HistoryEntry) bool { return e.Event == protocol.HistoryAdded })
+	if at < 0 {
+		return "", ErrNotRecorded
+	}
+	whole, err := s.options.Ledger.History(ctx, url.Values{"feature": {string(f.UID)}, "entry": {strconv.FormatInt(list[at].Sequence, 10)}})
+	if err != nil || len(whole) != 1 {
+		return "", errors.Join(ErrNotRecorded, err)
+	}
+	if whole[0].Missing != "" {
+		return "", fmt.Errorf("%w: %s", ErrNotRecorded, whole[0].Missing)
+	}
+	return whole[0].Text, nil
 }
 
 // prefix of what a Feature's agent sends under the policy in effect, and a note where there is none.

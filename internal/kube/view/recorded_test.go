@@ -48,6 +48,7 @@ type record struct {
 	changes map[string]protocol.Changes
 	events  []protocol.FileEvent
 	steps   []protocol.SteeringStep
+	entries []protocol.HistoryEntry
 	err     error
 	asked   url.Values
 }
@@ -78,6 +79,12 @@ func (r *record) Events(_ context.Context, query url.Values) ([]protocol.FileEve
 func (r *record) Steering(_ context.Context, query url.Values) ([]protocol.SteeringStep, error) {
 	r.asked = query
 	return r.steps, r.err
+}
+
+// History implements Ledger.
+func (r *record) History(_ context.Context, query url.Values) ([]protocol.HistoryEntry, error) {
+	r.asked = query
+	return r.entries, r.err
 }
 
 // TestDiffsOfTheLedger: what the ledger has is answered from it, and the trusted volume is asked for everything else.

@@ -127,6 +127,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/diff", s.authorized(resource("features", "diff"), s.featureDiff))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/events", s.authorized(resource("features", "events"), s.featureEvents))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/gates", s.authorized(resource("features", "gates"), s.featureGates))
+	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/history", s.authorized(resource("features", "history"), s.featureHistory))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/log", s.authorized(resource("features", "log"), s.featureLog))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/prompt", s.authorized(resource("features", "prompt"), s.featurePrompt))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/steering", s.authorized(resource("features", "steering"), s.featureSteering))

@@ -25,7 +25,7 @@ const paramStep = "step"
 
 // featureSteering lists what was done about the agent of a Feature when it was in trouble, or shows one step whole.
 func (s *Server) featureSteering(w http.ResponseWriter, r *http.Request) {
-	s.list(w, r, []string{paramAfter, paramLimit, paramStep}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
+	s.list(w, r, []string{paramAfter, paramLimit, paramStep}, nil, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
 		steps, err := s.options.Ledger.Steering(ctx, ask)
 		switch {
 		case err == nil:

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -36,18 +37,19 @@ const (
 // ErrNotRecorded says that the ledger does not have it.
 var ErrNotRecorded = errors.New("the ledger does not have it")
 
-// Ledger has the model calls, the changes of checkpoints, and the steering of agents in trouble. Queries are as for protocol.TurnsPath,
-// CheckpointPath, EventsPath and SteeringListPath.
+// Ledger has the model calls, the changes of checkpoints, the steering of agents in trouble, and the history of Features. Queries are as for
+// protocol.TurnsPath, CheckpointPath, EventsPath, SteeringListPath and HistoryListPath.
 type Ledger interface {
 	Turns(ctx context.Context, query url.Values) ([]protocol.Turn, error)
 	Changes(ctx context.Context, query url.Values) (protocol.Changes, error)
 	Events(ctx context.Context, query url.Values) ([]protocol.FileEvent, error)
 	Steering(ctx context.Context, query url.Values) ([]protocol.SteeringStep, error)
+	History(ctx context.Context, query url.Values) ([]protocol.HistoryEntry, error)
 }
 
 // featureTurns lists the calls of models that a Feature has made, or shows one with its answer.
 func (s *Server) featureTurns(w http.ResponseWriter, r *http.Request) {
-	s.list(w, r, []string{paramAfter, paramLimit, paramCall}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
+	s.list(w, r, []string{paramAfter, paramLimit, paramCall}, nil, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
 		turns, err := s.options.Ledger.Turns(ctx, ask)
 		if err == nil {
 			writeTurns(w, turns, ask.Has(paramCall), asJSON)
@@ -61,7 +63,7 @@ func (s *Server) featureTurns(w http.ResponseWriter, r *http.Request) {
 
 // featureEvents lists what happened to files of a Feature.
 func (s *Server) featureEvents(w http.ResponseWriter, r *http.Request) {
-	s.list(w, r, []string{paramAfter, paramLimit}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
+	s.list(w, r, []string{paramAfter, paramLimit}, nil, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
 		events, err := s.options.Ledger.Events(ctx, ask)
 		if err == nil {
 			writeEvents(w, key.Name, events, asJSON)
@@ -70,9 +72,9 @@ func (s *Server) featureEvents(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// list something of a Feature that the ledger has. The parameters are numbers.
-func (s *Server) list(w http.ResponseWriter, r *http.Request, numbers []string, find func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error) {
-	query, err := parameters(r, append(numbers, paramOutput)...)
+// list something of a Feature that the ledger has. The parameters are numbers, and names.
+func (s *Server) list(w http.ResponseWriter, r *http.Request, numbers, names []string, find func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error) {
+	query, err := parameters(r, slices.Concat(numbers, names, []string{paramOutput})...)
 	if err != nil {
 		fail(w, apierrors.NewBadRequest(err.Error()))
 		return
@@ -91,6 +93,15 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, numbers []string, 
 			}
 		}
 		if query.Has(name) {
+			ask.Set(name, query.Get(name))
+		}
+	}
+	for _, name := range names {
+		if len(query.Get(name)) > maxName {
+			fail(w, apierrors.NewBadRequest(fmt.Sprintf("%s has at most %d characters", name, maxName)))
+			return
+		}
+		if query.Get(name) != "" {
 			ask.Set(name, query.Get(name))
 		}
 	}

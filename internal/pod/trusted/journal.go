@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -34,9 +35,42 @@ type Journal struct {
 	// segments before this file, and the length of the snapshot that it begins with.
 	segments int
 	begin    int64
+	lines    int64  // in this file
 	head     string // sum of the last line
 	state    journal.State
 	broken   error
+	// watch hears of each record that is noted.
+	watch Watcher
+}
+
+// linesEach is more than the lines that a segment has: the position of a record is the number of the segments before its own times this, and
+// its line there.
+const linesEach = 1_000_000
+
+// Watcher hears of a record, its position in the journal, and the state with it. Positions grow, and never change.
+type Watcher func(position int64, after journal.State, r journal.Record)
+
+// Watch has a watcher called with each record that is noted from now on, when it is on the disk. The watcher is made from the state before them,
+// and must not use the journal.
+func (j *Journal) Watch(watcher func(now journal.State) Watcher) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.watch = watcher(j.state)
+}
+
+// Positions gives the position of each record of a whole journal, as a Watcher gets it.
+func Positions(records []journal.Record) iter.Seq2[int64, journal.Record] {
+	return func(yield func(int64, journal.Record) bool) {
+		segments, line := int64(0), int64(0)
+		for _, r := range records {
+			if line++; r.Snapshot != nil { // the first line of the next file
+				segments, line = int64(r.Snapshot.Segments), 1
+			}
+			if !yield(segments*linesEach+line, r) {
+				return
+			}
+		}
+	}
 }
 
 // OpenJournal reads the journal, and cuts off a last line that a crash has torn. Above the given size it moves the records into a segment.
@@ -64,7 +98,7 @@ func OpenJournal(d Dir, foldAbove int64, now func() time.Time) (*Journal, error)
 	}
 	j := &Journal{path: path, now: now, foldAbove: foldAbove, file: file, length: int64(whole), state: state}
 	if n := len(records); n > 0 {
-		j.head = records[n-1].Sum
+		j.head, j.lines = records[n-1].Sum, int64(n)
 		if s := records[0].Snapshot; s != nil {
 			j.segments, j.begin = s.Segments, int64(bytes.IndexByte(data, '\n')+1)
 		}
@@ -100,7 +134,10 @@ func (j *Journal) Note(r journal.Record) error {
 		return fmt.Errorf("write journal: %w", objects.WrapFull(err))
 	}
 	j.length += int64(len(line))
-	j.head, j.state = sum, next
+	j.head, j.state, j.lines = sum, next, j.lines+1
+	if j.watch != nil {
+		j.watch(int64(j.segments)*linesEach+j.lines, next, r)
+	}
 	if j.length-j.begin > j.foldAbove && j.state.Pending == nil {
 		// The record is on the disk either way; what cannot be folded now, for want of room, is tried again with the next.
 		if err := j.fold(); err != nil && j.broken != nil {

@@ -98,7 +98,7 @@ func (j *Journal) fold() (err error) {
 		return replaced
 	}
 	_ = j.file.Close()
-	j.file, j.length, j.begin, j.head, j.state, j.segments = file, int64(len(line)), int64(len(line)), sum, next, n
+	j.file, j.length, j.begin, j.head, j.state, j.segments, j.lines = file, int64(len(line)), int64(len(line)), sum, next, n, 1
 	return nil
 }
 

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handover sends to the gateway's ledger what checkpoints have changed and how the watchdog has steered the agent: each once, in
-// their sequence, in the background. An unreachable gateway only delays it: what the gateway has not taken stays in the journal and the
+// Package handover sends to the gateway's ledger what checkpoints have changed, how the watchdog has steered the agent, and what happened in
+// the Feature: each once, in their sequence, in the background. An unreachable gateway only delays it: what the gateway has not taken stays in the journal and the
 // chain.
 package handover
 
@@ -19,6 +19,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/changes"
+	"github.com/tidewaiter/tidewaiter/internal/core/history"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -67,9 +68,18 @@ type Service struct {
 func New(o Options) *Service {
 	mark, err := readMark(o.Dir)
 	if err != nil { // the gateway knows what it has
-		o.Log.Warn("Handing over all checkpoints and all steps of steering to the gateway again", "error", err.Error())
+		o.Log.Warn("Handing over all checkpoints, all steps of steering and the whole history to the gateway again", "error", err.Error())
 	}
-	return &Service{Options: o, queue: newQueue(o.Dir, mark), less: make(chan struct{}, 1)}
+	s := &Service{Options: o, queue: newQueue(o.Dir, mark), less: make(chan struct{}, 1)}
+	o.Journal.Watch(func(now journal.State) trusted.Watcher {
+		teller := history.NewTeller(now)
+		return func(position int64, after journal.State, r journal.Record) {
+			for _, e := range told(teller, position, after, r) {
+				s.queue.add(e)
+			}
+		}
+	})
+	return s
 }
 
 // Taken says that a checkpoint was carried out. It does not block.
@@ -131,7 +141,7 @@ func (s *Service) Drained(ctx context.Context) {
 		select {
 		case <-s.less:
 		case <-ctx.Done():
-			s.Log.WarnContext(ctx, "The gateway's ledger lacks diffs, file events or steps of steering; they stay in the trusted volume, and the next attempt hands them over", "records", known)
+			s.Log.WarnContext(ctx, "The gateway's ledger lacks diffs, file events, steps of steering or a part of the history; they stay in the trusted volume, and the next attempt hands them over", "records", known)
 			return
 		}
 	}
@@ -158,7 +168,11 @@ func (s *Service) hand(ctx context.Context, e entry) error {
 		s.Log.WarnContext(ctx, "A record waits for the gateway's ledger", "record", e.String(), "error", err.Error(), "again", pause.String())
 		steps.Pause(ctx, pause)
 	}
-	if err := s.Probe.After("handed over"); err != nil {
+	handed, noted := "handed over", "handover noted"
+	if e.history != nil {
+		handed, noted = "history handed over", "history noted"
+	}
+	if err := s.Probe.After(handed); err != nil {
 		return err
 	}
 	if err := s.queue.taken(e); err != nil {
@@ -166,7 +180,7 @@ func (s *Service) hand(ctx context.Context, e entry) error {
 		steps.Pause(ctx, lastPause)
 		return nil
 	}
-	return s.Probe.After("handover noted")
+	return s.Probe.After(noted)
 }
 
 // pack an entry, and say where the gateway takes it.
@@ -174,6 +188,10 @@ func (s *Service) pack(ctx context.Context, e entry) (path string, packed []byte
 	if e.steering != nil {
 		packed, err = pack(redacted.Document(*e.steering))
 		return protocol.SteeringPath, packed, err
+	}
+	if e.history != nil {
+		packed, err = pack(redacted.Document(*e.history))
+		return protocol.HistoryPath, packed, err
 	}
 	packed, err = s.changed(ctx, e)
 	return protocol.ChangesPath, packed, err

@@ -37,8 +37,9 @@ type gateway struct {
 	order []int64
 	times map[int64]int
 	// steps of steering, as often as they came.
-	steps []protocol.SteeringStep
-	fail  error
+	steps   []protocol.SteeringStep
+	history []protocol.HistoryEntry
+	fail    error
 }
 
 func newGateway(t *testing.T) *gateway {
@@ -53,9 +54,13 @@ func (g *gateway) send(_ context.Context, path string, packed []byte) error {
 	}
 	var c protocol.Changes
 	var step protocol.SteeringStep
+	var entry protocol.HistoryEntry
 	document := any(&c)
-	if path == protocol.SteeringPath {
+	switch path {
+	case protocol.SteeringPath:
 		document = &step
+	case protocol.HistoryPath:
+		document = &entry
 	}
 	in, err := gzip.NewReader(bytes.NewReader(packed))
 	if err == nil {
@@ -64,8 +69,12 @@ func (g *gateway) send(_ context.Context, path string, packed []byte) error {
 	if err != nil {
 		g.t.Error(err)
 	}
-	if path == protocol.SteeringPath {
+	switch path {
+	case protocol.SteeringPath:
 		g.steps = append(g.steps, step)
+		return nil
+	case protocol.HistoryPath:
+		g.history = append(g.history, entry)
 		return nil
 	}
 	if g.times[c.Checkpoint]++; g.times[c.Checkpoint] == 1 {
@@ -178,7 +187,7 @@ func TestEachOnce(t *testing.T) {
 // TestWhatIsTaken while the service is at work is handed over, also where there is more of it than fits into memory.
 func TestWhatIsTaken(t *testing.T) {
 	r := workroom.New(t, map[string]string{"web/index.html": "<h1>Shop</h1>\n"})
-	q := newQueue(r.Dir, mark{})
+	q := newQueue(r.Dir, mark{History: 1 << 62})
 	r.Write("web/a.html", "1\n")
 	first := take(t, r)
 	q.add(entryOf(first, r.Base.String()))

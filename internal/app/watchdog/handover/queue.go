@@ -13,16 +13,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/history"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/durable"
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
-// entry is a checkpoint, or a step of steering, that the gateway has not taken yet.
+// entry is a checkpoint, a step of steering, or an entry of the history, that the gateway has not taken yet.
 type entry struct {
-	// steering is the step; nil for a checkpoint, which the other fields are about.
+	// steering is the step, and history the entry of the history; both are nil for a checkpoint, which the other fields are about.
 	steering *protocol.SteeringStep
+	history  *protocol.HistoryEntry
 
 	sequence, previous    int64
 	at                    time.Time
@@ -36,15 +38,21 @@ func (e entry) String() string {
 	if e.steering != nil {
 		return fmt.Sprintf("step %d of steering", e.steering.Sequence)
 	}
+	if e.history != nil {
+		return fmt.Sprintf("entry %d of the history", e.history.Sequence)
+	}
 	return fmt.Sprintf("checkpoint %d", e.sequence)
 }
 
 // bytes of memory that it refers to.
 func (e entry) bytes() int {
-	if e.steering == nil {
-		return 0
+	switch {
+	case e.steering != nil:
+		return len(e.steering.Evidence) + len(e.steering.Message) + len(e.steering.Before) + len(e.steering.After)
+	case e.history != nil:
+		return len(e.history.Message) + len(e.history.Text)
 	}
-	return len(e.steering.Evidence) + len(e.steering.Message) + len(e.steering.Before) + len(e.steering.After)
+	return 0
 }
 
 func entryOf(i journal.Intent, base string) entry {
@@ -63,7 +71,7 @@ func entryOf(i journal.Intent, base string) entry {
 // mostQueued entries with mostBytes are in memory. What comes beyond them is read from the journal when there is room.
 const mostQueued, mostBytes = 4096, 2 << 20
 
-// queue of checkpoints and of steps of steering. The journal is where they are kept: it is on the disk before anything is done, and says
+// queue of checkpoints, of steps of steering, and of entries of the history. The journal is where they are kept: it is on the disk before anything is done, and says
 // what has to be compared with what. A mark says how far the gateway has it.
 type queue struct {
 	dir   trusted.Dir
@@ -81,10 +89,12 @@ type queue struct {
 	behind, reading bool
 }
 
-// mark is the number of the newest checkpoint, and that of the newest step of steering. It is what is on the disk of a queue.
+// mark is the number of the newest checkpoint, that of the newest step of steering, and that of the newest entry of the history. It is what is
+// on the disk of a queue.
 type mark struct {
 	Checkpoint int64 `json:"checkpoint"`
 	Steering   int64 `json:"steering,omitempty"`
+	History    int64 `json:"history,omitempty"`
 }
 
 // has says whether an entry is before the mark.
@@ -92,14 +102,20 @@ func (m mark) has(e entry) bool {
 	if e.steering != nil {
 		return e.steering.Sequence <= m.Steering
 	}
+	if e.history != nil {
+		return e.history.Sequence <= m.History
+	}
 	return e.sequence <= m.Checkpoint
 }
 
 // with is the mark behind an entry, too.
 func (m mark) with(e entry) mark {
-	if e.steering != nil {
+	switch {
+	case e.steering != nil:
 		m.Steering = max(m.Steering, e.steering.Sequence)
-	} else {
+	case e.history != nil:
+		m.History = max(m.History, e.history.Sequence)
+	default:
 		m.Checkpoint = max(m.Checkpoint, e.sequence)
 	}
 	return m
@@ -217,7 +233,8 @@ func (q *queue) waiting() (is bool, known int) {
 	return len(q.entries) > 0 || q.behind || q.reading, len(q.entries)
 }
 
-// readEntries of the journal that come after a mark: checkpoints that were acted on, and steps of steering; as many as there is room for.
+// readEntries of the journal that come after a mark: checkpoints that were acted on, steps of steering, and entries of the history; as many as
+// there is room for.
 func readEntries(dir trusted.Dir, after mark) (entries []entry, more bool, err error) {
 	data, err := trusted.ReadJournal(dir)
 	if errors.Is(err, trusted.ErrNoJournal) {
@@ -230,35 +247,64 @@ func readEntries(dir trusted.Dir, after mark) (entries []entry, more bool, err e
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w", trusted.ErrCorrupt, err)
 	}
-	base, bytes := "", 0
-	var pending *journal.Intent
-	for _, r := range records {
-		var e entry
-		switch {
-		case r.Base != nil:
-			base = r.Base.Commit
-			continue
-		case r.Intent != nil:
-			i := *r.Intent
-			pending = &i
-			continue
-		case r.Withheld != nil && pending != nil && pending.Sequence == r.Withheld.Sequence:
-			pending.Withheld = r.Withheld.Reason
-			continue
-		case r.Done != nil && pending != nil && pending.Sequence == r.Done.Sequence:
-			e = entryOf(*pending, base)
-		case r.Steered != nil:
-			e = entry{steering: r.Steered}
-		default:
-			continue
+	bytes, read := 0, newReader()
+	for position, r := range trusted.Positions(records) {
+		for _, e := range read.entries(position, r) {
+			if after.has(e) {
+				continue
+			}
+			if len(entries) > 0 && (len(entries) >= mostQueued || bytes+e.bytes() > mostBytes) {
+				return entries, true, nil
+			}
+			entries, bytes = append(entries, e), bytes+e.bytes()
 		}
-		if after.has(e) {
-			continue
-		}
-		if len(entries) > 0 && (len(entries) == mostQueued || bytes+e.bytes() > mostBytes) {
-			return entries, true, nil
-		}
-		entries, bytes = append(entries, e), bytes+e.bytes()
 	}
 	return entries, false, nil
+}
+
+// reader of a whole journal.
+type reader struct {
+	base    string
+	pending *journal.Intent
+	walk    journal.Walk
+	teller  *history.Teller
+	// lost: the records do not add up, so that what follows has no history. Checkpoints and steps of steering need none.
+	lost bool
+}
+
+func newReader() *reader { return &reader{teller: history.NewTeller(journal.State{})} }
+
+// entries of the next record.
+func (x *reader) entries(position int64, r journal.Record) []entry {
+	var list []entry
+	switch {
+	case r.Base != nil:
+		x.base = r.Base.Commit
+	case r.Intent != nil:
+		i := *r.Intent
+		x.pending = &i
+	case r.Withheld != nil && x.pending != nil && x.pending.Sequence == r.Withheld.Sequence:
+		x.pending.Withheld = r.Withheld.Reason
+	case r.Done != nil && x.pending != nil && x.pending.Sequence == r.Done.Sequence:
+		list = append(list, entryOf(*x.pending, x.base))
+	case r.Steered != nil:
+		list = append(list, entry{steering: r.Steered})
+	}
+	if x.lost {
+		return list
+	}
+	state, err := x.walk.Next(r)
+	if x.lost = err != nil; x.lost {
+		return list
+	}
+	return append(list, told(x.teller, position, state, r)...)
+}
+
+// told are the entries of the history that a record has.
+func told(t *history.Teller, position int64, after journal.State, r journal.Record) []entry {
+	var list []entry
+	for _, e := range t.Tell(position, after, r) {
+		list = append(list, entry{history: &e})
+	}
+	return list
 }

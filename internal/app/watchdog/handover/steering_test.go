@@ -80,6 +80,7 @@ func TestSteeringWhileAtWork(t *testing.T) {
 	r := workroom.New(t, map[string]string{"web/index.html": "<h1>Shop</h1>\n"})
 	s := New(Options{Dir: r.Dir, Journal: r.Journal, Repository: r.Repository, Log: slog.New(slog.DiscardHandler)})
 	q := s.queue
+	q.mark.History = 1 << 62
 	if _, is, err := q.next(); err != nil || is {
 		t.Fatalf("%t, %v", is, err)
 	}

@@ -1,0 +1,175 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package history decides what the records of a journal mean for people: which entries of the history of a Feature follow from each.
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/plans"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// places is how many entries a record can have: the Sequence of an entry is the position of its record times this, and its place there.
+const places = 1000
+
+// longMessage is how much of a message is looked at, in bytes: not all of it is visible.
+const longMessage = 4 * protocol.MaxHistoryMessage
+
+// Teller tells the entries of records that follow each other. It remembers what one record does not say.
+type Teller struct {
+	// open tasks have begun and are not done, with the tree on which their gates run; empty if none do.
+	open map[string]string
+	// answered questions, by id.
+	answered map[string]bool
+}
+
+// NewTeller makes a Teller that continues after the records that add up to the state.
+func NewTeller(s journal.State) *Teller {
+	t := &Teller{open: map[string]string{}, answered: map[string]bool{}}
+	for name, task := range s.Tasks {
+		if task.Begun && !task.Done {
+			t.open[name] = task.Gating
+		}
+	}
+	if s.Orders != nil {
+		for _, a := range s.Orders.Answers {
+			t.answered[a.Question] = true
+		}
+	}
+	return t
+}
+
+// Tell gives the entries of a record, in their sequence. Position is its position in the journal, and after the state with it.
+func (t *Teller) Tell(position int64, after journal.State, r journal.Record) []protocol.HistoryEntry {
+	list := t.direct(after, r)
+	for _, name := range slices.Sorted(maps.Keys(t.open)) {
+		task := after.Tasks[name]
+		switch {
+		case task.Done:
+			list = append(list, protocol.HistoryEntry{Kind: protocol.HistoryTask, Event: protocol.HistoryDone, Task: name})
+			delete(t.open, name)
+		case task.Begun:
+			t.open[name] = task.Gating
+		}
+	}
+	list = plain.CutList(list, places)
+	for i := range list {
+		e := &list[i]
+		e.Sequence, e.Time, e.Attempt = position*places+int64(i), r.Time, after.Epoch
+		e.Message = plain.Line(plain.CutBytes(e.Message, longMessage), protocol.MaxHistoryMessage/4) // a character has four bytes at the most
+		if len(e.Text) > protocol.MaxHistoryText {
+			e.Text, e.Missing = plain.CutBytes(e.Text, protocol.MaxHistoryText), fmt.Sprintf("it has %d bytes, and %d have room", len(e.Text), protocol.MaxHistoryText)
+		}
+	}
+	return list
+}
+
+// direct are the entries that the record names itself.
+func (t *Teller) direct(after journal.State, r journal.Record) []protocol.HistoryEntry {
+	task := func(name, event string) protocol.HistoryEntry {
+		return protocol.HistoryEntry{Kind: protocol.HistoryTask, Event: event, Task: name}
+	}
+	var e protocol.HistoryEntry
+	switch {
+	case r.Orders != nil:
+		return t.answers(*r.Orders)
+	case r.Attempt != nil:
+		e = protocol.HistoryEntry{Kind: protocol.HistoryAttempt, Event: protocol.HistoryBegun, Name: r.Attempt.Run}
+	case r.Final != nil:
+		e = protocol.HistoryEntry{Kind: protocol.HistoryAttempt, Event: r.Final.Outcome, Name: after.Run, Message: r.Final.Reason + ": " + r.Final.Message}
+	case r.Planned != nil:
+		e = planned(*r.Planned)
+	case r.TaskBegun != nil:
+		e = task(r.TaskBegun.Name, protocol.HistoryBegun)
+		t.open[e.Task] = ""
+	case r.TaskCorrected != nil:
+		e = task(r.TaskCorrected.Name, protocol.HistoryCorrected)
+		e.Cause, e.Text = t.cause(r.TaskCorrected.Name, r.TaskCorrected.ID), r.TaskCorrected.Text
+	case r.TaskRestarted != nil:
+		e = task(r.TaskRestarted.Name, protocol.HistoryRestarted)
+		e.Cause, e.Text = t.cause(r.TaskRestarted.Name, r.TaskRestarted.ID), r.TaskRestarted.Text
+	case r.TaskRejected != nil:
+		e = task(r.TaskRejected.Name, protocol.HistoryRejected)
+		e.Message = r.TaskRejected.Message
+	case r.TaskParked != nil:
+		e = task(r.TaskParked.Name, protocol.HistoryParked)
+	case r.TaskEnded != nil:
+		e = task(r.TaskEnded.Name, protocol.HistoryEnded)
+		e.ExitCode = r.TaskEnded.ExitCode
+	case r.TaskCompleted != nil:
+		e = task(r.TaskCompleted.Name, protocol.HistoryCompleted)
+		e.Message, e.Text = r.TaskCompleted.Summary, r.TaskCompleted.Summary
+	case r.TaskAdded != nil:
+		e = task(r.TaskAdded.Name, protocol.HistoryAdded)
+		e.Cause, e.Text = protocol.CauseDeliveryGate, r.TaskAdded.Text
+	case r.TaskDropped != nil:
+		e = task(r.TaskDropped.Name, protocol.HistoryDropped)
+		delete(t.open, e.Task)
+	case r.GateRan != nil:
+		e = gate(r.GateRan.Task, r.GateRan.Result)
+	case r.DeliveryGateRan != nil:
+		e = gate("", *r.DeliveryGateRan)
+	case r.Asked != nil:
+		e = protocol.HistoryEntry{Kind: protocol.HistoryQuestion, Event: protocol.HistoryAsked, Task: after.Working(), Name: r.Asked.ID, Message: r.Asked.Text, Text: r.Asked.Text}
+		if r.Asked.Guess {
+			e.Event = protocol.HistoryGuessed
+		}
+	default:
+		return nil
+	}
+	return []protocol.HistoryEntry{e}
+}
+
+// cause of a correction or a restart. An act of steering has an ID.
+func (t *Teller) cause(task, id string) string {
+	switch {
+	case id != "":
+		return protocol.CauseSteering
+	case t.open[task] != "":
+		return protocol.CauseGate
+	}
+	return protocol.CauseCheckpoint
+}
+
+// answers that the orders have and the orders before did not have.
+func (t *Teller) answers(o protocol.Orders) []protocol.HistoryEntry {
+	var list []protocol.HistoryEntry
+	for _, a := range o.Answers {
+		if t.answered[a.Question] {
+			continue
+		}
+		t.answered[a.Question] = true
+		list = append(list, protocol.HistoryEntry{Kind: protocol.HistoryAnswer, Event: protocol.HistoryGiven, Name: a.Question, Message: a.Text, Text: a.Text})
+	}
+	return list
+}
+
+// planned is what came of the planning.
+func planned(p journal.Planned) protocol.HistoryEntry {
+	e := protocol.HistoryEntry{Kind: protocol.HistoryPlan, Event: protocol.HistoryUnavailable, Message: p.Message}
+	if p.Plan == nil {
+		return e
+	}
+	e.Event, e.Name = protocol.HistoryProposed, plans.Hash(*p.Plan)
+	e.Message = fmt.Sprintf("milestones: %d, tasks: %d", len(p.Plan.Milestones), plans.Tasks(*p.Plan))
+	if text, err := json.MarshalIndent(p.Plan, "", "  "); err == nil { // strings and lists of them
+		e.Text = string(text)
+	}
+	return e
+}
+
+// gate that has run, after a task or before the delivery.
+func gate(task string, r gates.Result) protocol.HistoryEntry {
+	return protocol.HistoryEntry{
+		Kind: protocol.HistoryGate, Event: string(r.State), Task: task, Name: r.Gate, Tree: r.Tree, Duration: r.Duration.Milliseconds(), ExitCode: r.ExitCode,
+		Message: r.Say(), Text: r.Output,
+	}
+}
