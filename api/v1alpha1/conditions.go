@@ -291,6 +291,8 @@ const (
 	ReasonGateFailed = "GateFailed"
 	// ReasonGateNotStarted: the command of a gate could not be started (exit code 126 or 127); the message says why. Correct the gate in spec.gates or in the policy, or the image.
 	ReasonGateNotStarted = "GateNotStarted"
+	// ReasonTasksAborted: every task was aborted (onTaskAborted: Continue), so there is nothing to deliver; the message names the tasks. A retry begins them again.
+	ReasonTasksAborted = "TasksAborted"
 	// ReasonAgentUnstoppable: the watchdog could not stop the agent's processes, so it ended their container.
 	ReasonAgentUnstoppable = "AgentUnstoppable"
 	// ReasonRepositoryNotAllowed: the policies that apply do not allow the repository of spec.repository (git.repositories).

@@ -91,7 +91,20 @@ type Milestone struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Tasks []Task `json:"tasks"`
+	// onTaskAborted says what happens when a task of the milestone cannot be done: its corrections are spent, or its agent has failed and has no retry left. Block (the default) stops the work. Continue aborts the task, takes its changes out of the workspace, and continues with the next task.
+	// +optional
+	OnTaskAborted TaskAbortedAction `json:"onTaskAborted,omitempty"`
 }
+
+// TaskAbortedAction says what happens when a task cannot be done.
+// +kubebuilder:validation:Enum=Block;Continue
+type TaskAbortedAction string
+
+// Actions when a task cannot be done.
+const (
+	TaskAbortedBlock    TaskAbortedAction = "Block"
+	TaskAbortedContinue TaskAbortedAction = "Continue"
+)
 
 // Task is one run of the agent.
 type Task struct {

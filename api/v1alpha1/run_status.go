@@ -231,14 +231,22 @@ type TaskStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name"`
-	// state is the state of the task: Pending, Running, Gating (its gates run), Done or Failed.
+	// state is the state of the task: Pending, Running, Gating (its gates run), Done, Failed, or Aborted (it could not be done, its changes are not in the workspace, and the work continues without it).
 	// +required
-	// +kubebuilder:validation:Enum=Pending;Running;Gating;Done;Failed
+	// +kubebuilder:validation:Enum=Pending;Running;Gating;Done;Failed;Aborted
 	State string `json:"state"`
 	// exitCode is the exit code of the agent's last run of the task.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// work is what is known of the work of a task that is done. The newest 32 tasks that are done have it.
+	// corrections is how often the agent got its work back in the current attempt or, for a task that is over, in the attempt that ended it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Corrections int32 `json:"corrections,omitempty"`
+	// message says why the task has failed or was aborted. The newest 32 tasks that are over can have one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+	// work is what is known of the work of a task that is done or was aborted. The newest 32 such tasks have it.
 	// +optional
 	Work *TaskWork `json:"work,omitempty"`
 	// gates are the newest results of the gates of the task. The newest 32 tasks whose gates have run have them.
@@ -265,7 +273,7 @@ type GateStatus struct {
 
 // TaskWork is what is known of the work of a task. The watchdog tells it the agents of later tasks.
 type TaskWork struct {
-	// checkpointSequence is the number of the checkpoint that completed the task.
+	// checkpointSequence is the number of the checkpoint that completed the task, or that was taken after the changes of an aborted task had left the workspace.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	CheckpointSequence int64 `json:"checkpointSequence,omitempty"`
@@ -323,6 +331,10 @@ type FinalReport struct {
 	// failure describes the agent's last model calls, if the attempt ended because they failed.
 	// +optional
 	Failure *CallFailure `json:"failure,omitempty"`
+	// taskFailures is how often the agent has failed in its task so far, if the outcome is AgentFailed and spec.maxRetries counts for each task (onTaskAborted: Continue).
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TaskFailures int32 `json:"taskFailures,omitempty"`
 	// paths are paths that the push changed against the base, the first ones that are plain text.
 	// +optional
 	// +listType=atomic

@@ -39,7 +39,9 @@ func instructing(t *testing.T, s scale, b *board.Board) {
 	for range max(s.runs, 11) {
 		began := time.Now()
 		works := j.Works()
-		f := instructions.Of(o, current.Name, "", func(name string) (bool, *protocol.TaskWork) { return j.Tasks[name].Done, works[name] })
+		f := instructions.Of(o, current.Name, "", func(name string) instructions.Task {
+			return instructions.Task{Done: j.Tasks[name].Done, Work: works[name]}
+		})
 		f.Directives = j.Directives.Given(o.Directives, j.TasksDone()).Instructions()
 		text := f.Text(current.Instructions)
 		composed = append(composed, time.Since(began))

@@ -135,6 +135,15 @@ func (x *acts) drop(ctx context.Context, task string) (supervise.Event, error) {
 	return supervise.Dropped{Task: task}, x.note(journal.Record{TaskDropped: &journal.TaskDropped{Name: task}}, "task dropped")
 }
 
+// abort notes that a task cannot be done, and that its changes leave the workspace.
+func (x *acts) abort(ctx context.Context, a supervise.Action) (supervise.Event, error) {
+	j := x.attempt.journal.State()
+	aborted := journal.TaskAborted{Name: a.Task, ID: fmt.Sprintf("%sabort/%d/%d", protocol.SteeringRequests, j.Epoch, j.Sequence),
+		Reason: a.Reason, Message: plain.CutBytes(a.Message, faults.MaxMessage)}
+	x.log().WarnContext(ctx, "Aborting the task: it cannot be done", "task", a.Task, "reason", a.Reason, "message", a.Message)
+	return supervise.GivenUp{Task: a.Task, ID: aborted.ID}, x.note(journal.Record{TaskAborted: &aborted}, "task aborted")
+}
+
 // note journals a record, after which a crash may follow.
 func (x *acts) note(r journal.Record, step string) error {
 	if err := x.attempt.journal.Note(r); err != nil {
@@ -182,7 +191,14 @@ func (x *acts) reply(have journal.Task) string {
 // factsOf are what the agent is told at the start of a task, as orders and journal have it.
 func factsOf(o protocol.Orders, j journal.State, task, bounds string) instructions.Facts {
 	works := j.Works()
-	return instructions.Of(o, task, bounds, func(name string) (bool, *protocol.TaskWork) { return j.Tasks[name].Done, works[name] })
+	return instructions.Of(o, task, bounds, func(name string) instructions.Task {
+		have := j.Tasks[name]
+		is := instructions.Task{Done: have.Done, Aborted: have.Aborted, Work: works[name]}
+		if is.Aborted && is.Work != nil {
+			is.Message = have.Aborting.Message
+		}
+		return is
+	})
 }
 
 // launch is how the agent is started for a task.
@@ -260,6 +276,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 	if e.Completes {
 		e.Gates, e.Tree, e.Results = j.Orders.GatesOf(o.Task), j.Workspace.Tree, j.Results
 	}
+	e.Aborted = j.Tasks[o.Task].Aborted
 	if t.Intent != nil {
 		name := naming.Checkpoint(o.Orders.Feature.Name, t.Intent.Sequence)
 		e.Told = notice.Correction(name, t.Judgement.Violations, t.Back)
@@ -307,7 +324,7 @@ func (x *acts) rollback(ctx context.Context, a supervise.Action, o checkpoint.Oc
 	if n != nil && running && !steps.Fatal(err) {
 		x.teller.rollback(*n, a.Trigger == protocol.TriggerSteering)
 	}
-	e := supervise.RolledBack{ID: a.Request.ID}
+	e := supervise.RolledBack{ID: a.Request.ID, Refusal: x.attempt.journal.State().Requests[a.Request.ID].Message}
 	switch {
 	case refused:
 		return e, err
@@ -348,7 +365,7 @@ func (x *acts) review(ctx context.Context, o protocol.Orders) (supervise.Event, 
 	case steps.Fatal(err):
 		return nil, err
 	case ctx.Err() != nil:
-		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
+		return supervise.CalledOff{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 	case err != nil:
 		return supervise.Undelivered{Fault: faults.Of(err, protocol.ReasonCheckpointFailed)}, nil
 	}
@@ -366,7 +383,7 @@ func (x *acts) push(ctx context.Context, o protocol.Orders) (supervise.Event, er
 	case steps.Fatal(err):
 		return nil, err
 	case ctx.Err() != nil:
-		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
+		return supervise.CalledOff{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 	case errors.As(err, &refused):
 		x.log().WarnContext(ctx, "The policy does not allow the delivery", "branch", o.Delivery.Branch, "reason", refused.Fault.Reason)
 		return supervise.Refused{Fault: refused.Fault}, nil

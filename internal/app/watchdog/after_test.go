@@ -109,7 +109,7 @@ func TestAfter(t *testing.T) {
 		{supervise.Conversed{}, steering, false},
 		{supervise.Steered{Measure: supervise.Measure{ID: "n", Over: true}}, steering, false},
 
-		{supervise.Aborted{}, all, true},
+		{supervise.CalledOff{}, all, true},
 		{supervise.Answered{}, all, true},
 		{supervise.Disconnected{}, all, true},
 		{supervise.FrozenNow{}, all, true},
@@ -167,7 +167,7 @@ func TestAfter(t *testing.T) {
 func TestAnAgentThatTakesNoLine(t *testing.T) {
 	l := atWork(t)
 	for n := range maxRefused + 2 {
-		l.after(t.Context(), supervise.Aborted{})
+		l.after(t.Context(), supervise.CalledOff{})
 		l.after(t.Context(), supervise.Changed{})
 		if got, want := strings.Count(said(t, l), "directive"), min(n+1, maxRefused); got != want {
 			t.Fatalf("it was written %d times, want %d", got, want)
@@ -214,7 +214,7 @@ func TestWhatCameIsHandledOnce(t *testing.T) {
 	fail := errors.New("full")
 	s := from("test", func(*loop) <-chan error { return closed }, func(_ *loop, _ context.Context, err error) (supervise.Event, error) {
 		got = append(got, err)
-		return supervise.Aborted{}, fail
+		return supervise.CalledOff{}, fail
 	})
 	came, open := s.channel(l).Recv()
 	if err := l.take(t.Context(), s, came); !errors.Is(err, fail) || open || len(got) != 1 || got[0] != nil {

@@ -20,7 +20,7 @@ import (
 func (x *acts) unreachable(ctx context.Context, err error) (supervise.Event, error) {
 	x.log().WarnContext(ctx, "The runner did not carry out a command", "error", err.Error())
 	steps.Pause(ctx, retryLink)
-	return supervise.Aborted{}, nil
+	return supervise.CalledOff{}, nil
 }
 
 // resisted ends a kill, freeze or thaw that failed. Where the runner was out of reach nothing was tried; a runner that is

@@ -64,6 +64,9 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 	supervise.Park: func(l *loop, a supervise.Action) act {
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.park(ctx, a.Task, a.Question) }
 	},
+	supervise.Abort: func(l *loop, a supervise.Action) act {
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.abort(ctx, a) }
+	},
 	supervise.Drop: func(l *loop, a supervise.Action) act {
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.drop(ctx, a.Task) }
 	},
@@ -91,7 +94,7 @@ func (l *loop) act(a supervise.Action) act {
 
 // occasion of a checkpoint, as things stand.
 func (l *loop) occasion(a supervise.Action) checkpoint.Occasion {
-	o := checkpoint.Occasion{Trigger: a.Trigger, Closes: a.Closes, Hold: a.Hold, Requests: a.Requests, Orders: l.latest, Terms: checkpoint.TermsOf(l.latest)}
+	o := checkpoint.Occasion{Trigger: a.Trigger, Closes: a.Closes, Aborts: a.Aborts, Hold: a.Hold, Requests: a.Requests, Orders: l.latest, Terms: checkpoint.TermsOf(l.latest)}
 	if task, ok := l.state.Task(a.Task); ok {
 		o.Task, o.Ending = task.Name, l.state.Ending(task)
 		o.Pin(l.attempt.journal.State().Tasks[task.Name])
@@ -114,7 +117,7 @@ func (l *loop) patch(a supervise.Action) act {
 	l.answer = func() { l.queue.Finish(result, failure) }
 	return func(ctx context.Context) (event supervise.Event, err error) {
 		if call == nil {
-			return supervise.Aborted{}, nil
+			return supervise.CalledOff{}, nil
 		}
 		if result, event, failure, err = l.acts.patch(ctx, a, o, call.Patch); err != nil {
 			failure = tools.ErrAway // this process ends; the next one says

@@ -59,7 +59,7 @@ func (x *acts) gateMissed(ctx context.Context, a supervise.Action, err error) (s
 	case steps.Fatal(err):
 		return nil, err
 	case ctx.Err() != nil:
-		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
+		return supervise.CalledOff{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 	case errors.Is(err, runnerlink.ErrDisconnected), errors.Is(err, runnerlink.ErrLost):
 		return x.unreachable(ctx, err)
 	}

@@ -152,7 +152,11 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 	j := l.attempt.journal.State()
 	works, proved := j.Works(), j.ShownGates()
 	for i := range r.Tasks {
-		r.Tasks[i].Work, r.Tasks[i].Gates = works[r.Tasks[i].Name], proved[r.Tasks[i].Name]
+		t := &r.Tasks[i]
+		t.Work, t.Gates = works[t.Name], proved[t.Name]
+		if t.Work == nil && t.State == protocol.TaskAborted { // so that the status stays small
+			t.Message = ""
+		}
 	}
 	r.DeliveryGates = proved[""]
 	r.Directives = l.services.directives.Status()
@@ -268,6 +272,7 @@ func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
 		Orders:   o,
 		Answered: func(id string) bool { _, answered := have.Requests[id]; return answered },
 		Done:     func(task string) bool { return have.Tasks[task].Done },
+		Aborted:  func(task string) bool { return have.Tasks[task].Aborted },
 		Made:     made,
 		Planned:  have.Planned != nil,
 	}

@@ -35,7 +35,7 @@ func (x *acts) plan(ctx context.Context, o protocol.Orders, r protocol.Request) 
 	case steps.Fatal(err):
 		return nil, err
 	case ctx.Err() != nil:
-		return supervise.Aborted{}, nil
+		return supervise.CalledOff{}, nil
 	default:
 		event.Missing = plain.CutBytes(err.Error(), faults.MaxMessage)
 		planned = journal.Planned{Message: event.Missing, Request: r.ID}

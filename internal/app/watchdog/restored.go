@@ -15,7 +15,7 @@ import (
 
 // restored is where the state machine continues, according to the journal.
 func restored(j journal.State, seal bool, now time.Time) supervise.State {
-	s := supervise.State{Seal: seal, Rules: supervise.RulesOf(j.Orders.Policy), Earlier: j.Final}
+	s := supervise.State{Seal: seal, Rules: supervise.RulesOf(j.Orders.Policy), Earlier: j.Final, MaxRetries: j.Orders.MaxRetries}
 	s.Checkpoints.Last, s.Checkpoints.Unseen = now, !seal
 	if j.Breaker.Open {
 		s.Checkpoints.Breaker, s.Checkpoints.Failures, s.Checkpoints.Failure = true, j.Breaker.Failures, j.Breaker.Fault
@@ -26,9 +26,10 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		s.Delivery.Squashed = j.Squashed.Reason
 	}
 	s.Delivery.Changed = j.Base != nil && j.Promoted.Tree != j.Base.Tree
-	names := make([]string, 0, len(j.Orders.Tasks)+1)
+	names, continues := make([]string, 0, len(j.Orders.Tasks)+1), map[string]bool{}
 	for _, t := range j.Orders.Tasks {
 		names = append(names, t.Name)
+		continues[t.Name] = t.Continue
 	}
 	if working := j.Working(); working != "" && !slices.Contains(names, working) {
 		names = append(names, working)
@@ -36,7 +37,7 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	for _, name := range names {
 		have := j.Tasks[name]
 		task := supervise.Task{Name: name, Phase: supervise.Pending, Begun: have.Begun, Listed: true, Dropped: have.Unlisted,
-			Corrections: have.Corrections, Rejected: have.Rejected, RejectedReason: cmp.Or(have.RejectedReason, protocol.ReasonAnswerRejected)}
+			Corrections: have.Corrections, Continue: continues[name], Failures: have.Failures, Rejected: have.Rejected, RejectedReason: cmp.Or(have.RejectedReason, protocol.ReasonAnswerRejected)}
 		if have.Parked && have.Start == 0 && have.Before == 0 {
 			task.Parked = have.Asked
 		}
@@ -46,6 +47,9 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		switch {
 		case have.Done:
 			task.Phase = supervise.Done
+		case have.Aborting != nil:
+			aborts(&task, have, j.Requests)
+			s.Rules = supervise.RulesOf(have.Policy)
 		case have.Gating != "":
 			task.Phase, task.Tree, task.Gates, task.Results = supervise.Gating, have.Gating, j.Orders.GatesOf(name), j.Results
 			s.Rules = supervise.RulesOf(have.Policy)
@@ -64,4 +68,18 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		s.Tasks = append(s.Tasks, task)
 	}
 	return s.Proved()
+}
+
+// aborts continues the abort of a task. If the workspace could not go back in an earlier attempt, it is tried again.
+func aborts(task *supervise.Task, have journal.Task, requests map[string]protocol.RequestReport) {
+	task.Phase, task.ExitCode, task.Reason, task.Message = supervise.Aborting, have.ExitCode, have.Aborting.Reason, have.Aborting.Message
+	went, known := requests[have.Aborting.ID]
+	switch {
+	case have.Aborted:
+		task.Phase = supervise.Aborted
+	case !known:
+		task.Abort = have.Aborting.ID
+	case went.OK:
+		task.Abort, task.Back = have.Aborting.ID, true
+	}
 }

@@ -155,7 +155,7 @@ func (l *loop) unfinished(ctx context.Context, code int) (bool, error) {
 // and a restarted watchdog must not count its task as done.
 func (l *loop) rejected(ctx context.Context, r modelproxy.Rejection) (supervise.Event, error) {
 	task, name := l.current()
-	if !task.Begun || task.Done || r.Task != name {
+	if !task.Begun || task.Over() || task.Aborting != nil || r.Task != name {
 		return nil, nil
 	}
 	l.attempt.options.Log.WarnContext(ctx, "The task fails: the gateway does not accept an answer of its model", "task", name, "message", r.Message)

@@ -152,7 +152,7 @@ func TestAWriterThatHangs(t *testing.T) {
 	w.within = 2 * time.Second
 	var a answers
 	begun := time.Now()
-	l.after(t.Context(), supervise.Aborted{}) // a line of steering, and a directive
+	l.after(t.Context(), supervise.CalledOff{}) // a line of steering, and a directive
 	for n := range 8 {
 		w.hand(a.message(fmt.Sprint("line ", n), "and more"))
 	}
@@ -253,7 +253,7 @@ func TestEachProcessHasItsOwnLines(t *testing.T) {
 	started := make(chan error, 1)
 	go func() { // the runner is not there: the start is given up once it was tried
 		e, err := l.acts.start(t.Context(), l.latest, "form", "Fix it.")
-		if _, is := e.(supervise.Aborted); !is {
+		if _, is := e.(supervise.CalledOff); !is {
 			err = errors.Join(err, fmt.Errorf("%T", e))
 		}
 		p.process.Store(2)

@@ -41,21 +41,25 @@ type Facts struct {
 type Task struct {
 	// Name is milestone/task, or the Feature's name if the prompt is the only task.
 	Name string
-	// Done for ever. Work is what is known of it; nil if nothing is, or if too many tasks were done since.
-	Done bool
-	Work *protocol.TaskWork
+	// Done for ever, or Aborted: it could not be done, and the work continues without it. Work is what is known of it; nil if nothing is, or if too
+	// many tasks are over since.
+	Done, Aborted bool
+	Work          *protocol.TaskWork
+	// Message says why it was aborted; empty if that is not known.
+	Message string
 }
 
-// Of returns the facts for the agent of the current task under orders. Bounds say where it may write, and done which tasks are done and
-// what is known of their work.
-func Of(o protocol.Orders, current, bounds string, done func(task string) (is bool, work *protocol.TaskWork)) Facts {
+// Of returns the facts for the agent of the current task under orders. Bounds say where it may write, and known what is known of a task apart from
+// its name.
+func Of(o protocol.Orders, current, bounds string, known func(task string) Task) Facts {
 	f := Facts{Feature: o.Feature.Name, Repository: o.Repository.URL, Revision: o.Repository.Revision, Bounds: bounds, Current: current}
 	if o.Delivery.Push {
 		f.Branch = o.Delivery.Branch
 	}
 	for _, t := range o.Tasks {
-		is, work := done(t.Name)
-		f.Tasks = append(f.Tasks, Task{Name: t.Name, Done: is, Work: work})
+		task := known(t.Name)
+		task.Name = t.Name
+		f.Tasks = append(f.Tasks, task)
 	}
 	return f
 }
@@ -203,6 +207,8 @@ func (f Facts) milestone() lines {
 			state = "your task"
 		case t.Done:
 			state = "done"
+		case t.Aborted:
+			state = "aborted"
 		}
 		list = append(list, fmt.Sprintf("- %s: %s", judge.Escape(of), state))
 	}
@@ -212,11 +218,11 @@ func (f Facts) milestone() lines {
 	return listed(append([]string{fmt.Sprintf("Milestone %s, %d of %d. Your task is %s. The tasks of the milestone:", judge.Escape(current), position, count, judge.Escape(task))}, list...))
 }
 
-// completed tasks, the newest first. Those of which it is not known when they were done come last, in the reverse sequence of the list.
+// completed and aborted tasks, the newest first. Those of which it is not known when they ended come last, in the reverse sequence of the list.
 func (f Facts) completed() lines {
 	var done []Task
 	for _, t := range slices.Backward(f.Tasks) {
-		if t.Done && t.Name != f.Current {
+		if (t.Done || t.Aborted) && t.Name != f.Current {
 			done = append(done, t)
 		}
 	}
@@ -224,7 +230,7 @@ func (f Facts) completed() lines {
 	return lines{len(done), func(i int) string { return f.done(done[i]) }}
 }
 
-// checkpoint that completed the task; 0 if it is not known.
+// checkpoint that ended the task; 0 if it is not known.
 func (t Task) checkpoint() int64 {
 	if t.Work == nil {
 		return 0
@@ -232,9 +238,12 @@ func (t Task) checkpoint() int64 {
 	return t.Work.Checkpoint
 }
 
-// done is a completed task as one line.
+// done is a completed or aborted task as one line.
 func (f Facts) done(t Task) string {
 	line := "- " + judge.Escape(t.Name)
+	if t.Aborted {
+		return line + f.aborted(t)
+	}
 	if t.Work == nil {
 		return line
 	}
@@ -251,3 +260,19 @@ func (f Facts) done(t Task) string {
 	}
 	return line
 }
+
+// aborted says that a task is not done, and why.
+func (f Facts) aborted(t Task) string {
+	said := ": NOT done. The supervisor aborted it"
+	if t.Work != nil {
+		said += " at checkpoint " + naming.Checkpoint(f.Feature, t.Work.Checkpoint)
+	}
+	said += ", and its changes are not in the workspace."
+	if why := plain.Line(t.Message, maxWhy); why != "" {
+		said += fmt.Sprintf(" Why: %q", why)
+	}
+	return said
+}
+
+// maxWhy bounds why a task was aborted, in characters.
+const maxWhy = 300

@@ -66,12 +66,15 @@ func TestText(t *testing.T) {
 	known.Tasks, known.Current, known.Knowledge = known.Tasks[:1], "page/form", []string{"- Labels are in web/dict.ts."}
 	local := directed
 	local.Branch, local.Bounds, local.Tasks, local.Current = "", "", []instructions.Task{{Name: "add-login"}}, "add-login"
+	aborted := login()
+	aborted.Tasks = append(aborted.Tasks[:2:2], instructions.Task{Name: "checks/lint", Aborted: true, Work: &protocol.TaskWork{Checkpoint: 7, Promoted: 1}, Message: `task "checks/lint" is not proved: gate "lint" exited with code 1 after 3s`},
+		instructions.Task{Name: "checks/docs", Aborted: true}, aborted.Tasks[2])
 	unknown := login()
 	for i := range unknown.Tasks {
 		unknown.Tasks[i].Work = nil
 	}
 	for name, facts := range map[string]instructions.Facts{
-		"last-task": login(), "first-task": first, "directive": directed, "one-task-with-a-directive-and-no-push": local, "one-task-with-knowledge": known,
+		"last-task": login(), "first-task": first, "directive": directed, "one-task-with-a-directive-and-no-push": local, "one-task-with-knowledge": known, "aborted-tasks": aborted,
 		"2048-tasks": many(2048), "tasks-done-by-an-earlier-version": unknown,
 	} {
 		t.Run(name, func(t *testing.T) {

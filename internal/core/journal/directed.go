@@ -10,10 +10,10 @@ type Directed struct {
 	Entries []directives.Entry `json:"entries"`
 }
 
-// TasksDone is how many tasks are done.
+// TasksDone is how many tasks are over: done, or aborted.
 func (s State) TasksDone() (n int) {
 	for _, t := range s.Tasks {
-		if t.Done {
+		if t.Over() {
 			n++
 		}
 	}

@@ -58,6 +58,8 @@ type Record struct {
 	TaskAdded *TaskAdded `json:"taskAdded,omitempty"`
 	// TaskDropped: the orders do not list the task any more, and its agent has ended.
 	TaskDropped *TaskDropped `json:"taskDropped,omitempty"`
+	// TaskAborted: the task cannot be done, and the watchdog is about to take its changes out of the workspace.
+	TaskAborted *TaskAborted `json:"taskAborted,omitempty"`
 	// Calls: the agent's model calls have begun to fail, fail for another reason, or succeed again.
 	Calls *Calls `json:"calls,omitempty"`
 	// TaskCompleted: the agent says by a tool that the task is done.
@@ -204,6 +206,17 @@ type TaskDropped struct {
 	Name string `json:"name"`
 }
 
+// TaskAborted is a task that cannot be done. The watchdog captures the workspace and restores the tree from the beginning of the task. An Intent
+// that Aborts the task follows.
+type TaskAborted struct {
+	Name string `json:"name"`
+	// ID of the rollback that belongs to it.
+	ID string `json:"id"`
+	// Reason is one of the contract's. Message says why.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
 // Calls says whether the model calls of a task's agent fail or succeed.
 type Calls struct {
 	Name string `json:"name"`
@@ -252,6 +265,8 @@ type Intent struct {
 	TakesBack bool `json:"takesBack,omitempty"`
 	// Completes names the task that this checkpoint completes, once its gates have passed.
 	Completes string `json:"completes,omitempty"`
+	// Aborts names the aborted task whose changes are neither in the workspace nor in what is delivered any more.
+	Aborts string `json:"aborts,omitempty"`
 	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; TreeVerdict is the
 	// verdict itself. They tell whether the next checkpoint has anything new to say.
 	Judgement   string           `json:"judgement"`
@@ -290,7 +305,7 @@ type Withheld struct {
 // without is the intent as it is acted on when it is withheld.
 func (i Intent) without(w Withheld) Intent {
 	i.Withheld, i.Answers, i.Operation = w.Reason, w.Answers, w.Operation
-	i.Delivery, i.Promotes, i.Completes = i.OldDelivery, "", ""
+	i.Delivery, i.Promotes, i.Completes, i.Aborts = i.OldDelivery, "", "", ""
 	i.Restore, i.RestorePaths, i.Chosen = "", nil, false
 	i.Report.Action, i.Report.DeliveryCommit = protocol.ActionHeld, ""
 	i.Report.Settled, i.Report.UnsettledReason, i.Report.Rollback = false, w.Reason, nil

@@ -75,28 +75,28 @@ type State struct {
 	Finished bool
 }
 
-// Working is the name of the agent's current task, which has begun and is not done, even if the orders no longer list it; empty if there
+// Working is the name of the agent's current task, which has begun and is not over, even if the orders no longer list it; empty if there
 // is none.
 func (s State) Working() string {
 	if s.Orders != nil {
 		for _, t := range s.Orders.Tasks {
-			if have := s.Tasks[t.Name]; have.Begun && !have.Done {
+			if have := s.Tasks[t.Name]; have.Begun && !have.Over() {
 				return t.Name
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tasks)) {
-		if have := s.Tasks[name]; have.Begun && !have.Done {
+		if have := s.Tasks[name]; have.Begun && !have.Over() {
 			return name
 		}
 	}
 	return ""
 }
 
-// Unfinished is a task that began in this attempt or in an earlier one, and is neither done nor dropped. It is the last such task in the
+// Unfinished is a task that began in this attempt or in an earlier one, and is neither over nor dropped. It is the last such task in the
 // orders or, if there is none, one that they no longer list. The name is empty if there is none.
 func (s State) Unfinished() (name string, task Task) {
-	unfinished := func(t Task) bool { return !t.Done && (t.Policy.Hash != "" || t.From != "") }
+	unfinished := func(t Task) bool { return !t.Over() && (t.Policy.Hash != "" || t.From != "") }
 	for _, known := range slices.Sorted(maps.Keys(s.Tasks)) {
 		if have := s.Tasks[known]; unfinished(have) {
 			name, task = known, have
@@ -217,6 +217,9 @@ func (s *State) apply(r Record) error {
 	case r.TaskDropped != nil:
 		s.Asked = nil
 		return s.task(r.TaskDropped.Name, func(t *Task) { *t = Task{Before: max(t.Before, t.Start)} })
+	case r.TaskAborted != nil:
+		s.Asked = nil
+		return s.aborted(*r.TaskAborted)
 	case r.Intent != nil:
 		return s.intent(*r.Intent)
 	case r.Withheld != nil:
@@ -239,6 +242,7 @@ func (s *State) apply(r Record) error {
 	case r.Delivered != nil:
 		s.Pushed = r.Delivered.Commit
 	case r.Final != nil:
+		s.failed(*r.Final)
 		s.Final, s.Finished = r.Final, true
 	default:
 		return fmt.Errorf("an empty record")
@@ -259,7 +263,7 @@ func (s *State) asked(q protocol.Question) {
 func (s *State) ordered(o *protocol.Orders) {
 	s.Orders = o
 	for name, t := range s.Tasks {
-		if t.Begun && !t.Done && !slices.ContainsFunc(o.Tasks, func(listed protocol.Task) bool { return listed.Name == name }) {
+		if t.Begun && !t.Over() && !slices.ContainsFunc(o.Tasks, func(listed protocol.Task) bool { return listed.Name == name }) {
 			t.Unlisted = true
 			s.Tasks[name] = t
 		}
@@ -294,8 +298,12 @@ func (s *State) attempt(a Attempt) error {
 	if s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked { // a user has decided to go on
 		s.Proofs, s.Spent = gates.Lasting(s.Proofs), 0
 	}
+	again := s.again(a.Run)
 	for name, t := range s.Tasks {
-		if !t.Done {
+		switch {
+		case t.Aborted && again: // it begins as if for the first time
+			s.Tasks[name] = Task{}
+		case !t.Over():
 			s.Tasks[name] = t.next()
 		}
 	}
@@ -396,6 +404,7 @@ func (s *State) done(d Done) error {
 	if i.Chosen {
 		s.Start = i.Restore
 	}
+	s.chosen(*i)
 	if i.Delivery != i.OldDelivery {
 		if t, ok := s.Tasks[i.Report.Task]; ok {
 			t.Work.Promoted++
@@ -417,7 +426,21 @@ func (s *State) done(d Done) error {
 	if _, ok := s.Tasks[i.Completes]; ok {
 		s.completed(i.Completes, *i)
 	}
+	if i.Aborts != "" {
+		return s.gone(i.Aborts, *i)
+	}
 	return nil
+}
+
+// chosen remembers the tree that a user has restored while a task was unfinished. Work that the user took back must not come back with an abort.
+func (s *State) chosen(i Intent) {
+	r := i.Report.Rollback
+	name, t := s.Unfinished()
+	if !i.Chosen || r == nil || r.Cause != protocol.RollbackByRequest || name == "" || t.Aborting != nil {
+		return
+	}
+	t.Chosen = i.Restore
+	s.Tasks[name] = t
 }
 
 // left is what the workspace is after an intent. What was promoted is known to be good; any other tree that was put

@@ -64,7 +64,21 @@ type Task struct {
 	Gating string `json:",omitempty"`
 	// Done for ever.
 	Done bool
+	// Failures is how often its agent has failed, in all attempts; only of a task that is aborted after too many.
+	Failures int `json:",omitempty"`
+	// Chosen is the tree that a user has restored since the first start of the task; empty if there is none.
+	Chosen string `json:",omitempty"`
+	// Aborting: the task cannot be done, and its changes are about to leave the workspace; nil if that is not so. Aborted: they have left.
+	Aborting *TaskAborted `json:",omitempty"`
+	Aborted  bool         `json:",omitempty"`
 }
+
+// Over says that nothing more is done about the task.
+func (t Task) Over() bool { return t.Done || t.Aborted }
+
+// Beginning is the tree that the workspace goes back to when the task is aborted: the one that was promoted when its agent started for the first time,
+// or one that a user has chosen since. It is empty if no agent has started.
+func (t Task) Beginning() string { return cmp.Or(t.Chosen, t.From) }
 
 // WentBack is a checkpoint that reverted work, and its objection.
 type WentBack struct {
@@ -83,6 +97,8 @@ func (s *State) begun(b TaskBegun) error {
 		return fmt.Errorf("task %q begun before there is a base", b.Name)
 	case t.Done:
 		return fmt.Errorf("task %q begun after it was done", b.Name)
+	case t.Aborting != nil:
+		return fmt.Errorf("task %q begun after it was aborted", b.Name)
 	}
 	for name, t := range s.Tasks { // the newest session is not theirs any more
 		if name != b.Name && t.Interrupted {
@@ -99,8 +115,36 @@ func (s *State) begun(b TaskBegun) error {
 	}
 	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations,
 		Interrupted: goes, Asked: asked, Parked: was.Parked,
-		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work}
+		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work, Failures: was.Failures, Chosen: was.Chosen}
 	return nil
+}
+
+// aborted takes the decision that a task cannot be done. It is made again, with another ID, where the workspace could not go back.
+func (s *State) aborted(a TaskAborted) error {
+	if a.ID == "" || a.Reason == "" {
+		return fmt.Errorf("task %q aborted without an ID or a reason", a.Name)
+	}
+	if s.Tasks[a.Name].Over() {
+		return fmt.Errorf("task %q aborted after it was over", a.Name)
+	}
+	a.Message = plain.Line(a.Message, protocol.MaxTaskMessage)
+	return s.task(a.Name, func(t *Task) { t.Aborting, t.Gating, t.Ended = &a, "", true })
+}
+
+// failed counts a failure of the agent at work. The final report counts it for a task that is aborted after too many.
+func (s *State) failed(f protocol.FinalReport) {
+	name := s.Working()
+	t, is := s.Tasks[name]
+	if !is || s.Run != protocol.RunAgent || f.Outcome != protocol.OutcomeAgentFailed || f.TaskFailures == 0 {
+		return
+	}
+	t.Failures = f.TaskFailures
+	s.Tasks[name] = t
+}
+
+// again says that a user has asked for another attempt after every task was aborted.
+func (s *State) again(run string) bool {
+	return run == protocol.RunAgent && s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked && s.Final.Reason == protocol.ReasonTasksAborted
 }
 
 // correct begins the task once more in the same attempt.
@@ -167,6 +211,17 @@ func (s *State) prove(name string) {
 	s.Tasks[name] = t
 }
 
+// gone says that nothing of an aborted task is in the workspace any more.
+func (s *State) gone(name string, i Intent) error {
+	t := s.Tasks[name]
+	if t.Aborting == nil || t.Over() {
+		return fmt.Errorf("checkpoint %d aborts task %q, which is not being aborted", i.Sequence, name)
+	}
+	t.Aborted, t.Operations, t.Work.Checkpoint = true, nil, i.Sequence
+	s.Tasks[name] = t
+	return nil
+}
+
 // moved ends the gates of a task whose workspace has another tree now, as after a rollback: another checkpoint closes it.
 func (s *State) moved() {
 	for name, t := range s.Tasks {
@@ -193,7 +248,12 @@ func (s *State) completed(name string, i Intent) {
 
 // next is the task as a new attempt begins with it. If only its gates are missing, its agent is not started again.
 func (t Task) next() Task {
-	n := Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work}
+	n := Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work,
+		Failures: t.Failures, Chosen: t.Chosen}
+	if t.Aborting != nil { // the watchdog completes it, without the agent
+		n.Begun, n.Ended, n.Interrupted, n.Corrections, n.Aborting = true, true, false, t.Corrections, t.Aborting
+		return n
+	}
 	if n.Interrupted { // it has the session in which it asked
 		n.Asked, n.Parked = t.Asked, t.Parking || t.Parked && t.Start == 0 && t.Before == 0
 	}
@@ -225,7 +285,7 @@ func (s *State) operation(o Operation) error {
 	return nil
 }
 
-// Works are the works of the newest done tasks, at most protocol.MaxTaskWorks, by the name of the task.
+// Works are the works of the newest done or aborted tasks, at most protocol.MaxTaskWorks, by the name of the task.
 func (s State) Works() map[string]*protocol.TaskWork {
 	type done struct {
 		name string
@@ -236,7 +296,7 @@ func (s State) Works() map[string]*protocol.TaskWork {
 	}
 	var newest []done
 	for name, t := range s.Tasks {
-		if !t.Done || t.Work.Checkpoint == 0 { // an earlier version did not keep it
+		if !t.Over() || t.Work.Checkpoint == 0 { // an earlier version did not keep it
 			continue
 		}
 		d := done{name, t.Work}

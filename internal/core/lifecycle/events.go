@@ -55,10 +55,15 @@ func worthTelling(before, after Memory, c Condition) bool {
 	case ReasonPodLost:
 		return after.Lost > before.Lost
 	case ReasonRetrying:
-		return after.Failures > before.Failures
+		return after.Failures > before.Failures || ended(before, after)
 	default:
 		return true
 	}
+}
+
+// ended reports whether the end of the current attempt was noted.
+func ended(before, after Memory) bool {
+	return before.Job != nil && before.Job.EndedAt.IsZero() && after.Job != nil && after.Job.Name == before.Job.Name && !after.Job.EndedAt.IsZero()
 }
 
 // lostAttempt is the attempt whose loss was noted: the current one, or the one before a newer one that was adopted.

@@ -223,7 +223,7 @@ func (s situation) afterProving(f *Final) nextRun {
 // afterReady delivers what is ready once it is approved. Gates that are required since then must pass first.
 func (s situation) afterReady(f *Final) nextRun {
 	head := cmp.Or(f.Head, s.m.Head)
-	spec := s.o.Spec
+	spec, more := s.o.Spec, notDone(f)+squashed(f)
 	switch {
 	case spec.Ephemeral:
 		return nextRun{at: summary{phase: Blocked, reason: ReasonVolumesRequired, stalled: true, message: fmt.Sprintf(
@@ -236,10 +236,10 @@ func (s situation) afterReady(f *Final) nextRun {
 			"Commit %s has its approval, and the watchdog will push it to branch %s.", head, spec.Branch)}}
 	case spec.ApprovedCommit == "":
 		return nextRun{at: summary{phase: ReadyToMerge, reason: protocol.ReasonApprovalRequired, message: fmt.Sprintf(
-			"Commit %s waits for approval%s: set spec.delivery.approvedCommit to it, and the watchdog pushes it to branch %s.", head, requiredBy(spec), spec.Branch) + squashed(f)}}
+			"Commit %s waits for approval%s: set spec.delivery.approvedCommit to it, and the watchdog pushes it to branch %s.", head, requiredBy(spec), spec.Branch) + more}}
 	default:
 		return nextRun{at: summary{phase: ReadyToMerge, reason: protocol.ReasonApprovalMismatch, message: fmt.Sprintf(
-			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head) + squashed(f)}}
+			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head) + more}}
 	}
 }
 
@@ -249,6 +249,16 @@ func requiredBy(s Spec) string {
 		return ""
 	}
 	return ", which the policy requires (delivery.approval in " + s.ApprovalBy + ")"
+}
+
+// notDone names the tasks that were aborted, which whoever approves the rest has to know.
+func notDone(f *Final) string {
+	_, names, found := strings.Cut(f.Message, protocol.TasksNotDone)
+	if !found {
+		return ""
+	}
+	names, _, _ = strings.Cut(names, "; "+protocol.HistorySquashed)
+	return " Aborted tasks are not part of it: " + sentence(names)
 }
 
 // squashed says why the commit to approve is not the one that was reported before.

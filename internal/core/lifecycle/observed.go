@@ -257,7 +257,7 @@ type RunKind string
 // Kinds of runs.
 const (
 	// RunAgent has an agent in its pod.
-	RunAgent RunKind = "agent"
+	RunAgent RunKind = protocol.RunAgent
 	// RunSeal delivers what is on the trusted volume, without an agent.
 	RunSeal RunKind = "seal"
 	// RunGate runs a gate before the delivery, in a pod where no agent has been.
@@ -414,6 +414,8 @@ type Final struct {
 	Head    string
 	// Gate identifies the gate that runs next, if the outcome is Proving. ProvedBy identifies the gates that have passed, if it is ReadyToMerge.
 	Gate, ProvedBy string
+	// TaskFailures is how often the agent has failed in its task, if the task is aborted after too many failures; 0 otherwise.
+	TaskFailures int
 	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.
 	Failure *protocol.Failure
 }

@@ -40,6 +40,8 @@ func (m Memory) settled(s situation, f *Final) Memory {
 			u.Attempts += m.Unserved.Attempts
 		}
 		m.Unserved = &u
+	case f.Outcome == protocol.OutcomeAgentFailed && f.TaskFailures > 0: // retries are those of the task, which the watchdog aborts after them
+		m.Failures, m.Unserved = f.TaskFailures, nil
 	case f.Outcome == protocol.OutcomeAgentFailed:
 		m.Failures, m.Unserved = m.Failures+1, nil
 	case f.Outcome != protocol.OutcomeSuspended && f.Outcome != protocol.OutcomeStopped: // a user's wish says nothing of the models

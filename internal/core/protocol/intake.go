@@ -37,8 +37,12 @@ const (
 	MaxArgumentBytes = 128<<10 - 1
 )
 
-// RunGate is the kind of run of a pod that runs a gate before the delivery, and has no agent.
-const RunGate = "gate"
+// Kinds of runs that this package needs names for. RunAgent has an agent in its pod. RunGate is that of a pod that runs a gate before the delivery, and
+// has no agent.
+const (
+	RunAgent = "agent"
+	RunGate  = "gate"
+)
 
 // OrdersVersion is the version of Orders. Pods pin their image, so that watchdog and manager may be of different versions.
 const OrdersVersion = 2
@@ -58,6 +62,8 @@ type Orders struct {
 	Prompt string `json:"prompt,omitempty"`
 	// Tasks in the sequence in which they run.
 	Tasks []Task `json:"tasks"`
+	// MaxRetries is how often an agent that failed in a task starts again before the task is aborted. It is for tasks that Continue.
+	MaxRetries int `json:"maxRetries,omitempty"`
 	// Gates are the commands that tasks name.
 	Gates []Gate `json:"gates,omitempty"`
 	// Unnamed are the names of the gates that neither a task nor the delivery of the Feature names. The last task has them.
@@ -155,6 +161,8 @@ type Task struct {
 	Instructions string `json:"instructions,omitempty"`
 	// Gates are the names of the gates that must pass after it, in the sequence in which they run.
 	Gates []string `json:"gates,omitempty"`
+	// Continue: if the task cannot be done it is aborted, and the work continues with the next one.
+	Continue bool `json:"continue,omitempty"`
 }
 
 // AddedPrefix begins the names of tasks that agents get because gates before the delivery have failed, and their numbers follow. Tasks of users have

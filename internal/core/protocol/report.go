@@ -159,6 +159,8 @@ const (
 	TaskGating  = "Gating"
 	TaskDone    = "Done"
 	TaskFailed  = "Failed"
+	// TaskAborted: the task could not be done, its changes have left the workspace, and the work continues without it.
+	TaskAborted = "Aborted"
 )
 
 // TaskStatus is the state of a task.
@@ -166,7 +168,11 @@ type TaskStatus struct {
 	Name     string `json:"name" redact:"key"`
 	State    string `json:"state"`
 	ExitCode *int   `json:"exitCode,omitempty"`
-	// Work of the task; nil if the task is not one of the newest MaxTaskWorks that are done.
+	// Corrections is how often the agent got its work back in the attempt.
+	Corrections int `json:"corrections,omitempty"`
+	// Message says why the task has failed or was aborted, as one line. Aborted tasks without Work have none.
+	Message string `json:"message,omitempty"`
+	// Work of the task; nil if the task is not one of the newest MaxTaskWorks that are done or were aborted.
 	Work *TaskWork `json:"work,omitempty"`
 	// Gates are the newest results of its gates; nil if the task is not one of the newest MaxTaskGates whose gates have run.
 	Gates []GateStatus `json:"gates,omitempty"`
@@ -198,15 +204,18 @@ type GateStatus struct {
 	ExitCode int    `json:"exitCode,omitempty"`
 }
 
-// MaxTaskWorks is how many done tasks have their work in a report, the newest ones. MaxTaskSummary bounds a summary, in characters.
+// MaxTaskWorks is how many done or aborted tasks have their work in a report, the newest ones. MaxTaskSummary bounds a summary and MaxTaskMessage a
+// message, in characters.
 const (
 	MaxTaskWorks   = 32
 	MaxTaskSummary = 200
+	MaxTaskMessage = 512
 )
 
 // TaskWork is what is known of the work of a task.
 type TaskWork struct {
-	// Checkpoint is the number of the checkpoint that completed the task; 0 before.
+	// Checkpoint is the number of the checkpoint that completed the task, or that was taken after the changes of an aborted task had left the
+	// workspace; 0 before.
 	Checkpoint int64 `json:"checkpoint,omitempty"`
 	// Promoted is how many checkpoints of the task were promoted.
 	Promoted int64 `json:"promoted,omitempty"`
@@ -222,6 +231,9 @@ type Fault struct {
 
 // HistorySquashed is the beginning of the part of a final report's message that says why the delivery is a single commit.
 const HistorySquashed = "its history is delivered as one commit on the base: "
+
+// TasksNotDone is the beginning of the part of a final report's message that names the aborted tasks.
+const TasksNotDone = "not done, because they were aborted: "
 
 // Triggers of checkpoints.
 const (
@@ -246,7 +258,7 @@ const (
 type RollbackReport struct {
 	// Cause is one of the causes of rollbacks.
 	Cause string `json:"cause"`
-	// To is the number of the restored checkpoint; 0 for the tree promoted last.
+	// To is the number of the restored checkpoint; 0 for the tree promoted last or, for an aborted task, the one from its beginning.
 	To int64 `json:"to,omitempty"`
 	// Reason in words; empty for a violation, which the checkpoint itself describes.
 	Reason string `json:"reason,omitempty"`
@@ -402,6 +414,9 @@ type FinalReport struct {
 	ProvedBy string `json:"provedBy,omitempty" redact:"key"`
 	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.
 	Failure *Failure `json:"failure,omitempty"`
+	// TaskFailures is how often the agent has failed in its task so far, if the outcome is AgentFailed and the task is aborted when its retries are
+	// spent; 0 otherwise. Then the manager counts the failures of the Feature.
+	TaskFailures int `json:"taskFailures,omitempty"`
 	// Question that a parked agent waits for; nil with any other outcome.
 	Question *Question `json:"question,omitempty"`
 	// Paths are the first printable ones of the PathCount paths that the delivery changes compared with the base.

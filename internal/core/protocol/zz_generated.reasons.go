@@ -41,6 +41,7 @@ const (
 	ReasonCorrecting               = "Correcting"
 	ReasonGateFailed               = "GateFailed"
 	ReasonGateNotStarted           = "GateNotStarted"
+	ReasonTasksAborted             = "TasksAborted"
 	ReasonAgentUnstoppable         = "AgentUnstoppable"
 	ReasonRepositoryNotAllowed     = "RepositoryNotAllowed"
 	ReasonBranchNotAllowed         = "BranchNotAllowed"

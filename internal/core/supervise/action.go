@@ -42,6 +42,8 @@ const (
 	AddTask Kind = "addTask"
 	// Park notes that the attempt ends because Action.Question of the agent of Action.Task waits.
 	Park Kind = "park"
+	// Abort notes that Action.Task cannot be done, and that its changes leave the workspace.
+	Abort Kind = "abort"
 	// Drop Action.Task, which the orders do not list any more and whose agent has ended.
 	Drop Kind = "drop"
 	// Rollback restores the workspace as Action.Request says.
@@ -63,7 +65,7 @@ type Action struct {
 	Kind Kind
 	// Until is the latest time for the next call of Next, for Wait; zero if only an event can change the answer.
 	Until time.Time
-	// Task is the name of the task at hand, for Start, Checkpoint, Gate, Patch, Park, Rollback and Drop; empty for none.
+	// Task is the name of the task at hand, for Start, Checkpoint, Gate, Patch, Park, Rollback, Abort and Drop; empty for none.
 	Task string
 	// Gate to run.
 	Gate protocol.Gate
@@ -73,12 +75,15 @@ type Action struct {
 	Trigger string
 	// Closes: the Checkpoint closes the task, whose process has ended.
 	Closes bool
+	// Aborts: the Rollback takes the changes of an aborted task out of the workspace, or the Checkpoint proves that they have left.
+	Aborts bool
 	// Hold: freeze the agent before reading anything; there may be no time for a second capture.
 	Hold bool
 	// Requests that the Checkpoint answers.
 	Requests []string
-	// Reason of a Rollback that steering wants: what is wrong with the agent, in words.
-	Reason string
+	// Reason of a Rollback that steering wants: what is wrong with the agent, in words. For Abort, one of the contract's reasons, and Message says why
+	// the task cannot be done.
+	Reason, Message string
 	// Request for Rollback, Plan and ApprovePlan.
 	Request protocol.Request
 	// Answer to one request, for Answer and ApprovePlan.

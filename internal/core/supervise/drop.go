@@ -10,10 +10,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// list makes the tasks what the orders list, in that order. A task that is done stays done. A task that is begun and not listed any more stays
+// list makes the tasks what the orders list, in that order. A task that is over stays so. A task that is begun and not listed any more stays
 // until its agent has ended; then it is dropped.
-func (s *State) list(o protocol.Orders, done func(name string) bool) {
+func (s *State) list(o protocol.Orders, done, aborted func(name string) bool) {
 	was := s.Tasks
+	s.MaxRetries = o.MaxRetries
 	s.Tasks = make([]Task, 0, len(o.Tasks)+1)
 	for _, named := range o.Tasks {
 		t := Task{Name: named.Name, Phase: Pending}
@@ -21,16 +22,19 @@ func (s *State) list(o protocol.Orders, done func(name string) bool) {
 			t = was[i]
 		} else if done != nil && done(named.Name) {
 			t.Phase = Done
+		} else if aborted != nil && aborted(named.Name) {
+			t.Phase = Aborted
 		}
-		t.Listed = true
+		t.Listed, t.Continue = true, named.Continue
 		if t.Phase == Gating && !t.Dropped {
 			t.Gates = o.GatesOf(t.Name)
 			t.prove(s.corrects(t))
+			s.givesUp(&t)
 		}
 		s.Tasks = append(s.Tasks, t)
 	}
 	for _, t := range was {
-		if t.Begun && t.Phase != Done && s.index(t.Name) < 0 {
+		if t.Begun && !t.over() && s.index(t.Name) < 0 {
 			t.Listed, t.Dropped = false, true
 			s.Tasks = append(s.Tasks, t)
 		}

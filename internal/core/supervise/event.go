@@ -51,8 +51,8 @@ func (s *State) idle() { s.Doing, s.Cancelled = Wait, false }
 type Ordered struct {
 	// Orders as they are now.
 	Orders protocol.Orders
-	// Answered says which requests have a result already, and Done which tasks are done; nil for none.
-	Answered, Done func(name string) bool
+	// Answered says which requests have a result already, Done which tasks are done, and Aborted which are aborted; nil for none.
+	Answered, Done, Aborted func(name string) bool
 	// Made is the newest plan that a model has made. Planned: a model has divided the work, or could not.
 	Made    Made
 	Planned bool
@@ -60,7 +60,7 @@ type Ordered struct {
 
 func (e Ordered) apply(s *State, now time.Time) {
 	o := e.Orders
-	s.list(o, e.Done)
+	s.list(o, e.Done, e.Aborted)
 	s.Planning.follow(o, e.Made, e.Planned, s.begun())
 	s.Requests = s.Requests[:0]
 	for _, r := range o.Requests {
@@ -134,7 +134,7 @@ func (e Connected) apply(s *State, now time.Time) {
 		s.left()
 	}
 	i := s.Current()
-	if i < 0 || s.Tasks[i].Phase == Failed {
+	if i < 0 || s.Tasks[i].Phase == Failed || s.Tasks[i].Phase == Aborting {
 		return
 	}
 	switch {
@@ -185,6 +185,7 @@ func (e NotStarted) apply(s *State, _ time.Time) {
 	if i := s.Current(); i >= 0 {
 		s.Tasks[i].Phase = Failed
 		s.Tasks[i].Reason, s.Tasks[i].Message = protocol.ReasonAgentNotStarted, e.Message
+		s.givesUp(&s.Tasks[i])
 	}
 }
 
@@ -228,10 +229,10 @@ func (e Resisted) apply(s *State, _ time.Time) {
 // obeys ends the count of what failed.
 func (a *Agent) obeys() { a.Resisted, a.Resistance = 0, "" }
 
-// Aborted: the act in progress broke off and has done nothing.
-type Aborted struct{}
+// CalledOff: the act in progress broke off and has done nothing.
+type CalledOff struct{}
 
-func (Aborted) apply(s *State, _ time.Time) {
+func (CalledOff) apply(s *State, _ time.Time) {
 	s.Agent.Leftovers = s.Agent.Leftovers || s.Doing == Gate // what it started may not have ended
 	s.Used = s.Used || s.Doing == Gate && s.ForGate != ""
 	s.idle()
@@ -258,6 +259,8 @@ type Taken struct {
 	Gates     []protocol.Gate
 	Tree      string
 	Results   []gates.Result
+	// Aborted: the changes of the aborted task have left. Otherwise Objection says why not.
+	Aborted bool
 	// Head is the last promoted commit, HeadTree its tree, and Changed whether that differs from the base's.
 	Head, HeadTree string
 	Changed        bool
@@ -295,6 +298,10 @@ func (e Taken) apply(s *State, now time.Time) {
 	if e.Action.Closes {
 		t.close(e, s.Ending(*t), s.Sessions && s.corrects(*t))
 		t.prove(s.corrects(*t))
+		s.givesUp(t)
+	}
+	if e.Action.Aborts && t.Phase == Aborting {
+		t.aborted(e.Aborted, e.Objection)
 	}
 }
 
@@ -388,8 +395,9 @@ func (e Answered) apply(s *State, _ time.Time) {
 // RolledBack: a rollback was done or refused, and its request has its result.
 type RolledBack struct {
 	ID string
-	// Went back; otherwise nothing was touched.
-	Went bool
+	// Went back; otherwise nothing was touched, and Refusal says why.
+	Went    bool
+	Refusal string
 	// Head, HeadTree and Changed as in Taken.
 	Head, HeadTree string
 	Changed        bool
@@ -399,6 +407,7 @@ func (e RolledBack) apply(s *State, now time.Time) {
 	s.idle()
 	s.answered([]string{e.ID})
 	s.wentBack(e.ID, e.Went)
+	s.leaves(e)
 	if !e.Went {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -15,6 +16,9 @@ import (
 func (s State) verdict() (protocol.FinalReport, bool) {
 	d := s.Delivery
 	report := func(outcome, reason, message string) (protocol.FinalReport, bool) {
+		if outcome != protocol.OutcomeBlocked {
+			message += s.notDone()
+		}
 		if d.Squashed != "" && outcome != protocol.OutcomeBlocked {
 			message += "; " + protocol.HistorySquashed + d.Squashed
 		}
@@ -25,6 +29,8 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 		return f, true
 	}
 	switch {
+	case s.nothingDone():
+		return report(protocol.OutcomeBlocked, protocol.ReasonTasksAborted, "every task was aborted, so there is nothing to deliver: "+s.abortedTasks())
 	case !d.Changed:
 		return report(protocol.OutcomeDelivered, protocol.ReasonNothingChanged,
 			"the work changed no file: the watchdog pushed nothing")
@@ -66,6 +72,9 @@ func (s State) failed(i int) protocol.FinalReport {
 		f.Outcome = protocol.OutcomeAgentFailed
 	case protocol.ReasonProviderUnavailable:
 		f.Outcome, f.Failure = protocol.OutcomeAgentFailed, t.Failure
+	}
+	if t.Continue && (t.Reason == protocol.ReasonAgentFailed || t.Reason == protocol.ReasonAgentNotStarted) {
+		f.TaskFailures = t.Failures + 1
 	}
 	return f
 }
@@ -131,13 +140,16 @@ func (s State) Status(base string) protocol.StatusReport {
 		r.Usage = &u
 	}
 	for i, t := range s.Tasks {
-		status := protocol.TaskStatus{Name: t.Name, State: string(t.Phase)}
+		status := protocol.TaskStatus{Name: t.Name, State: string(t.Phase), Corrections: t.Corrections}
+		if t.Phase == Failed || t.Phase == Aborted {
+			status.Message = plain.Line(t.Message, protocol.MaxTaskMessage)
+		}
 		switch t.Phase {
-		case Exited: // to the outside, a task runs until its checkpoint has decided it
+		case Exited, Aborting: // to the outside, a task runs until its checkpoint has decided it
 			status.State = protocol.TaskRunning
 		case Gating:
 			status.State = protocol.TaskGating
-		case Done, Failed:
+		case Done, Failed, Aborted:
 			if t.Reason != protocol.ReasonAgentNotStarted {
 				code := t.ExitCode
 				status.ExitCode = &code

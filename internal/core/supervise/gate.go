@@ -56,12 +56,16 @@ func (e Gated) apply(s *State, _ time.Time) {
 	t := &s.Tasks[i]
 	t.Results = gates.With(t.Results, e.Result)
 	t.prove(s.corrects(*t))
+	s.givesUp(t)
 }
 
 // Proved is the state in which tasks whose gates all have results are decided.
 func (s State) Proved() State {
 	for i := range s.Tasks {
-		s.Tasks[i].prove(s.corrects(s.Tasks[i]))
+		if t := &s.Tasks[i]; t.Phase == Gating {
+			t.prove(s.corrects(*t))
+			s.givesUp(t)
+		}
 	}
 	return s
 }

@@ -188,6 +188,8 @@ func tasks(s State, now time.Time) (Action, bool) {
 		return Action{Until: s.Checkpoints.RetryAt}, true
 	case phase == Gating:
 		return s.Tasks[i].gate(), true
+	case phase == Aborting:
+		return s.abort(now, i), true
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
 		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
 	}

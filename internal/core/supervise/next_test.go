@@ -5,6 +5,8 @@ package supervise_test
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,24 +29,27 @@ type world struct {
 	policies int
 	kind     bool // the world fails nothing any more
 	valid    bool // the work breaks no rule
+	steady   bool // what happens to a task that cannot be done does not change
 	// measures that were asked for, and settled.
 	measures int
 	settled  map[string]int
 	// patches on the desk, and when each task was said to be done.
 	patches   int
 	completed map[string]time.Time
-	// done are the tasks that were done at some time.
-	done map[string]bool
+	// over are the tasks that were done or aborted at some time, and aborts counts the acts that begin an abort.
+	over   map[string]supervise.Phase
+	aborts int
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, now: epoch, completed: map[string]time.Time{}, settled: map[string]int{}, done: map[string]bool{}}
+	w := &world{t: t, now: epoch, completed: map[string]time.Time{}, settled: map[string]int{}, over: map[string]supervise.Phase{}}
 	w.orders.Mode = rapid.SampledFrom([]string{policy.ModeInteractive, policy.ModeDeterministic}).Draw(t, "mode")
 	w.orders.NextMode = w.orders.Mode
 	w.orders.Delivery = protocol.Delivery{Push: rapid.Bool().Draw(t, "push"), RequireApproval: rapid.Bool().Draw(t, "approval")}
 	for _, name := range []string{"form", "save", "check"}[:rapid.IntRange(1, 3).Draw(t, "tasks")] {
-		w.orders.Tasks = append(w.orders.Tasks, protocol.Task{Name: name})
+		w.orders.Tasks = append(w.orders.Tasks, protocol.Task{Name: name, Continue: rapid.Bool().Draw(t, "continues")})
 	}
+	w.orders.MaxRetries = rapid.IntRange(0, 1).Draw(t, "retries")
 	w.state.Rules = supervise.Rules{Interval: 30 * time.Second, MinInterval: 5 * time.Second, MaxChanges: 50, MaxFailures: 3}
 	w.state.Checkpoints.Last = epoch
 	w.state.Delivery.Head = "base"
@@ -58,10 +63,10 @@ func (w *world) apply(e supervise.Event) {
 	begun := 0
 	for _, t := range w.state.Tasks {
 		switch {
-		case t.Phase == supervise.Done:
-			w.done[t.Name] = true
-		case w.done[t.Name]:
-			w.t.Fatalf("task %q was done, and is %s", t.Name, t.Phase)
+		case w.over[t.Name] != "" && w.over[t.Name] != t.Phase:
+			w.t.Fatalf("task %q was %s, and is %s", t.Name, w.over[t.Name], t.Phase)
+		case t.Phase == supervise.Done, t.Phase == supervise.Aborted:
+			w.over[t.Name] = t.Phase
 		case t.Begun:
 			begun++
 		}
@@ -101,7 +106,7 @@ func (w *world) step() supervise.Action {
 			w.now = a.Until
 		}
 	case supervise.Cancel:
-		w.apply(supervise.Aborted{})
+		w.apply(supervise.CalledOff{})
 	default:
 		w.running = a
 	}
@@ -130,7 +135,7 @@ func (w *world) check(a supervise.Action) {
 		for _, before := range w.orders.Tasks { // what is not begun follows the order of the list
 			if have, _ := s.Task(before.Name); before.Name == a.Task {
 				break
-			} else if have.Phase != supervise.Done && !t.Begun {
+			} else if have.Phase != supervise.Done && have.Phase != supervise.Aborted && !t.Begun {
 				w.t.Fatalf("skips %q for %q", before.Name, a.Task)
 			}
 		}
@@ -147,6 +152,13 @@ func (w *world) check(a supervise.Action) {
 		if s.Checkpoints.Breaker || !s.Agent.Connected {
 			w.t.Fatalf("goes back in %+v", s)
 		}
+		if t, _ := s.Task(a.Task); a.Aborts && (t.Phase != supervise.Aborting || t.Abort != a.Request.ID || s.Agent.Leftovers) {
+			w.t.Fatalf("takes the changes of %+v away while the agent is %+v", t, s.Agent)
+		}
+	case supervise.Abort:
+		if t, _ := s.Task(a.Task); !t.Continue || !t.Begun || s.Agent.Leftovers || s.End != supervise.GoOn || a.Reason == "" || a.Message == "" {
+			w.t.Fatalf("aborts %+v for %q while the agent is %+v", t, a.Reason, s.Agent)
+		}
 	case supervise.Answer:
 		if a.Answer.ID == "g" && !s.Agent.Connected {
 			w.t.Fatalf("says whether an agent is held before it is known: %+v", a.Answer)
@@ -157,7 +169,10 @@ func (w *world) check(a supervise.Action) {
 		}
 	case supervise.Checkpoint:
 		t, _ := s.Task(a.Task)
-		ends := a.Closes || t.Dropped || s.End != supervise.GoOn
+		if a.Aborts && !t.Back {
+			w.t.Fatalf("ends the abort of %+v before the workspace has gone back", t)
+		}
+		ends := a.Closes || a.Aborts || t.Dropped || s.End != supervise.GoOn
 		if !ends && w.now.Sub(w.captured) < s.Rules.MinInterval && !w.captured.IsZero() {
 			w.t.Fatalf("%s checkpoint only %v after the one before", a.Trigger, w.now.Sub(w.captured))
 		}
@@ -184,9 +199,33 @@ func (w *world) check(a supervise.Action) {
 			w.t.Fatalf("pushes with %+v", d)
 		}
 	case supervise.Finish:
+		w.finishes(a.Final)
 		if a.Final.Reason == protocol.ReasonDelivered && s.Delivery.Push && s.Delivery.Pushed != s.Delivery.Head {
 			w.t.Fatalf("says delivered with %+v", s.Delivery)
 		}
+	}
+}
+
+// finishes checks that work is delivered when each task is done or aborted, and at least one is done.
+func (w *world) finishes(f protocol.FinalReport) {
+	if f.Outcome != protocol.OutcomeDelivered && f.Outcome != protocol.OutcomeReadyToMerge {
+		return
+	}
+	done := 0
+	for _, t := range w.orders.Tasks {
+		switch have, _ := w.state.Task(t.Name); have.Phase {
+		case supervise.Done:
+			done++
+		case supervise.Aborted:
+			if named := strconv.Quote(t.Name); !strings.Contains(f.Message, named) {
+				w.t.Fatalf("does not name the aborted task %s: %s", named, f.Message)
+			}
+		default:
+			w.t.Fatalf("delivers while %+v", have)
+		}
+	}
+	if done == 0 {
+		w.t.Fatalf("delivers, and no task is done: %+v", f)
 	}
 }
 
@@ -223,6 +262,9 @@ func (w *world) answer() {
 		}[a.Kind])
 	case supervise.Release:
 		w.apply(supervise.Released{})
+	case supervise.Abort:
+		w.aborts++
+		w.apply(supervise.GivenUp{Task: a.Task, ID: fmt.Sprint("a", w.aborts)})
 	case supervise.Drop:
 		delete(w.completed, a.Task)
 		w.apply(supervise.Dropped{Task: a.Task})
@@ -270,6 +312,7 @@ func (w *world) taken(a supervise.Action) {
 	if t, ok := w.state.Task(a.Task); ok {
 		end = w.state.Ending(t)
 	}
+	e.Aborted = a.Aborts && e.Settled && e.TreeVerdict == protocol.Valid
 	e.Completes = a.Closes && e.Settled && supervise.Completes(end, e.TreeVerdict, "")
 	w.apply(e)
 }
@@ -336,13 +379,24 @@ func (w *world) list() {
 	names := rapid.Permutation([]string{"form", "save", "check", "mail"}).Draw(w.t, "tasks")
 	w.orders.Tasks = nil
 	for _, name := range names[:rapid.IntRange(1, len(names)).Draw(w.t, "listed")] {
-		w.orders.Tasks = append(w.orders.Tasks, protocol.Task{Name: name})
+		w.orders.Tasks = append(w.orders.Tasks, protocol.Task{Name: name, Continue: w.continues(name)})
 	}
+}
+
+// continues says whether the work goes on when a task cannot be done: the same for a name for ever, or anything.
+func (w *world) continues(name string) bool {
+	if w.steady {
+		return name == "form" || name == "mail"
+	}
+	return rapid.Bool().Draw(w.t, "continues")
 }
 
 // ordered is the event of the orders as they are.
 func (w *world) ordered() supervise.Ordered {
-	return supervise.Ordered{Orders: w.orders, Done: func(name string) bool { return w.done[name] }}
+	is := func(phase supervise.Phase) func(string) bool {
+		return func(name string) bool { return w.over[name] == phase }
+	}
+	return supervise.Ordered{Orders: w.orders, Done: is(supervise.Done), Aborted: is(supervise.Aborted)}
 }
 
 // steer asks for a measure.
@@ -410,7 +464,7 @@ func TestNextDelivers(t *testing.T) {
 			switch {
 			case w.state.Over():
 				outcome := w.state.Final.Outcome
-				invalid := outcome == protocol.OutcomeBlocked && w.state.Current() >= 0
+				invalid := outcome == protocol.OutcomeBlocked && (w.state.Current() >= 0 || w.state.Final.Reason == protocol.ReasonTasksAborted)
 				approval := outcome == protocol.OutcomeReadyToMerge && w.orders.Delivery.RequireApproval
 				if outcome != protocol.OutcomeDelivered && !invalid && !approval {
 					t.Fatalf("ended with %+v", w.state.Final)
@@ -431,12 +485,16 @@ func TestNextDelivers(t *testing.T) {
 	})
 }
 
-// However often the list of tasks changes while they are worked on, at the end every task of the list is done, each of them once, and nothing of
-// another task is left.
+// However often the list of tasks changes while they are worked on, at the end every task of the list is done or aborted, each of them once, and
+// nothing of another task is left.
 func TestAnEditedListConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.orders.Mode, w.orders.NextMode, w.kind, w.valid = policy.ModeInteractive, policy.ModeInteractive, true, true
+		w.orders.MaxRetries, w.steady = 0, true
+		for i := range w.orders.Tasks {
+			w.orders.Tasks[i].Continue = w.continues(w.orders.Tasks[i].Name)
+		}
 		w.apply(w.ordered())
 		w.apply(supervise.Connected{})
 		edits := rapid.IntRange(1, 6).Draw(t, "edits")
@@ -444,8 +502,8 @@ func TestAnEditedListConverges(t *testing.T) {
 			switch {
 			case w.state.Over():
 				for _, task := range w.orders.Tasks {
-					if !w.done[task.Name] {
-						t.Fatalf("ended with %+v, and %q is not done", w.state.Final, task.Name)
+					if w.over[task.Name] == "" {
+						t.Fatalf("ended with %+v, and %q is not over", w.state.Final, task.Name)
 					}
 				}
 				if w.state.Current() >= 0 {
@@ -459,7 +517,11 @@ func TestAnEditedListConverges(t *testing.T) {
 			case w.state.Doing != supervise.Wait:
 				w.answer()
 			case w.state.Agent.Running && rapid.Bool().Draw(t, "exits"):
-				w.apply(supervise.AgentExited{})
+				exit := supervise.AgentExited{}
+				if i := w.state.Current(); i >= 0 && w.state.Tasks[i].Continue && rapid.IntRange(0, 2).Draw(t, "code") == 0 {
+					exit.Code = 3
+				}
+				w.apply(exit)
 			default:
 				before := w.state.Agent.Running
 				if a := w.step(); a.Kind == supervise.Kill && before { // the agent exits because of it

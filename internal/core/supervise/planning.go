@@ -73,7 +73,7 @@ func (s State) unplanned() (protocol.FinalReport, bool) {
 
 // begun says that the agent has worked on a task.
 func (s State) begun() bool {
-	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Begun || t.Phase == Done })
+	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Begun || t.over() })
 }
 
 // approve answers a request to approve a plan.

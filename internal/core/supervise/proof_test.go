@@ -75,7 +75,7 @@ func TestNothingIsDeliveredWithoutAPass(t *testing.T) {
 				orders.Delivery = drawDelivery(t)
 				hear()
 			case "broken off":
-				s = s.Apply(supervise.Aborted{}, now)
+				s = s.Apply(supervise.CalledOff{}, now)
 			case "a checkpoint":
 				tree := rapid.SampledFrom([]string{"t1", "t2"}).Draw(t, "tree")
 				s = s.Apply(supervise.Taken{Settled: true, Head: "c" + tree[1:], HeadTree: tree, Changed: true}, now)

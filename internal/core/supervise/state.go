@@ -47,7 +47,8 @@ func RulesOf(p policy.Effective) Rules {
 type Phase string
 
 // Phases of a task. Exited: its process ended, the checkpoint that closes it is still to be taken. Gating: that checkpoint completes the task,
-// and its gates are still to pass.
+// and its gates are still to pass. Aborting: the task cannot be done, and its changes are about to leave the workspace. Aborted: they have left, and
+// the work continues without the task.
 const (
 	Pending Phase = "Pending"
 	Running Phase = "Running"
@@ -55,14 +56,23 @@ const (
 	Gating  Phase = "Gating"
 	Done    Phase = "Done"
 	Failed  Phase = "Failed"
+
+	Aborting Phase = "Aborting"
+	Aborted  Phase = "Aborted"
 )
 
 // Task is one run of the agent.
 type Task struct {
 	Name  string
 	Phase Phase
-	// Begun: the watchdog has started its agent in this attempt, or is about to. At most one begun task is not done.
+	// Begun: the watchdog has started its agent in this attempt, or is about to. At most one begun task is not over.
 	Begun bool
+	// Continue: if the task cannot be done it is aborted, and the work continues with the next one. Failures is how often its agent has failed in
+	// earlier attempts.
+	Continue bool
+	Failures int
+	// Abort is the ID of the rollback of a task that is being aborted, once the journal has it; empty before.
+	Abort string
 	// Listed: the orders list it. Dropped: they did not list it at some time since it began, so its agent ends, and a task that is listed again
 	// begins again after that.
 	Listed, Dropped bool
@@ -93,10 +103,13 @@ type Task struct {
 	Failure *protocol.Failure
 	// Completed is when the agent said that the task is done (Deterministic mode); zero before.
 	Completed time.Time
-	// Reason and Message say why it failed; the reason is one of the contract's.
+	// Reason and Message say why it failed or was aborted; the reason is one of the contract's.
 	Reason  string
 	Message string
 }
+
+// over says that nothing more is done about the task.
+func (t Task) over() bool { return t.Phase == Done || t.Phase == Aborted }
 
 // Agent is the known state of the agent's container.
 type Agent struct {
@@ -204,6 +217,8 @@ type State struct {
 	// Rules of the task at hand.
 	Rules Rules
 	Tasks []Task
+	// MaxRetries of an agent that fails in a task that Continues.
+	MaxRetries int
 	// Planning by a model.
 	Planning    Planning
 	Agent       Agent
@@ -244,12 +259,12 @@ type State struct {
 // Over says that the attempt has ended.
 func (s State) Over() bool { return s.Final != nil || s.Left }
 
-// Current is the index of the begun task that is not done or, if there is none, of the first one that is not done; -1 if all are.
+// Current is the index of the begun task that is not over or, if there is none, of the first one that is not over; -1 if all are.
 func (s State) Current() int {
 	next := -1
 	for i, t := range s.Tasks {
 		switch {
-		case t.Phase == Done:
+		case t.over():
 		case t.Begun:
 			return i
 		case next < 0:
@@ -259,7 +274,7 @@ func (s State) Current() int {
 	return next
 }
 
-// current is the name of the task with the index Current; empty if all tasks are done.
+// current is the name of the task with the index Current; empty if all tasks are over.
 func (s State) current() string {
 	if i := s.Current(); i >= 0 {
 		return s.Tasks[i].Name
@@ -293,7 +308,7 @@ func (s State) untouched() bool {
 	}
 	i := s.Current()
 	started := i >= 0 && (s.Tasks[i].Phase != Pending || s.Tasks[i].Continues != "")
-	if i >= 0 && s.Tasks[i].Phase == Gating { // the closing checkpoint has captured it, and what a gate changes does not count
+	if i >= 0 && (s.Tasks[i].Phase == Gating || s.Tasks[i].Phase == Aborting) { // the closing checkpoint has captured it, and what a gate changes does not count
 		return true
 	}
 	return !started && !s.Agent.Leftovers && s.Checkpoints.Changed == 0
@@ -302,7 +317,7 @@ func (s State) untouched() bool {
 // closing is the trigger of the checkpoint that closes task i: Final if no other task is left.
 func (s State) closing(i int) string {
 	for k, t := range s.Tasks {
-		if k != i && t.Phase != Done {
+		if k != i && !t.over() {
 			return protocol.TriggerTask
 		}
 	}

@@ -115,16 +115,21 @@ func (p *player) scene(fields []string) bool {
 				p.state.Rules.MaxFailures = n
 			case "park":
 				p.state.Rules.ParkAfter = d
+			case "retries":
+				p.orders.MaxRetries = n
 			}
 		}
-	case "tasks":
+	case "tasks", "continuing": // if one of the latter cannot be done, the work continues
 		for _, name := range fields[1:] {
-			t := protocol.Task{Name: name}
+			t := protocol.Task{Name: name, Continue: fields[0] == "continuing"}
 			for _, g := range p.orders.Gates {
 				t.Gates = append(t.Gates, g.Name)
 			}
 			p.orders.Tasks = append(p.orders.Tasks, t)
 		}
+	case "failed": // in so many earlier attempts
+		n, _ := strconv.Atoi(fields[2])
+		p.state.Tasks = append(p.state.Tasks, supervise.Task{Name: fields[1], Phase: supervise.Pending, Failures: n})
 	case "seal":
 		p.state.Seal = true
 		for _, name := range fields[1:] {
@@ -202,8 +207,13 @@ func (p *player) describe(a supervise.Action) string {
 		words = append(words, a.Task)
 	case supervise.Plan, supervise.ApprovePlan:
 		words = append(words, a.Request.ID)
+	case supervise.Abort:
+		words = append(words, a.Task, a.Reason+":", a.Message)
 	case supervise.Checkpoint:
 		words = append(words, a.Trigger)
+		if a.Aborts {
+			words = append(words, "aborts", a.Task)
+		}
 		if a.Closes {
 			words = append(words, "closes", a.Task)
 		}
@@ -215,10 +225,16 @@ func (p *player) describe(a supervise.Action) string {
 		}
 	case supervise.Rollback:
 		words = append(words, a.Request.ID, a.Request.Rollback.Kind)
+		if a.Aborts {
+			words = append(words, "aborts", a.Task)
+		}
 	case supervise.Answer:
 		words = append(words, a.Answer.ID, strconv.FormatBool(a.Answer.OK)+":", a.Answer.Message)
 	case supervise.Finish:
 		words = append(words, a.Final.Outcome+"/"+a.Final.Reason+":", a.Final.Message)
+		if a.Final.TaskFailures > 0 {
+			words = append(words, fmt.Sprintf("(failures in its task: %d)", a.Final.TaskFailures))
+		}
 		if a.EndFirst {
 			words = append(words, "(container ended first)")
 		}
@@ -261,7 +277,7 @@ func (p *player) parse(name string, args []string) supervise.Event {
 	case "resisted":
 		return supervise.Resisted{Message: arg}
 	case "aborted":
-		return supervise.Aborted{}
+		return supervise.CalledOff{}
 	case "frozen":
 		return supervise.FrozenNow{}
 	case "thawed":
@@ -279,7 +295,9 @@ func (p *player) parse(name string, args []string) supervise.Event {
 	case "went-back":
 		return supervise.RolledBack{ID: p.last.Request.ID, Went: true, Head: args[0], Changed: args[0] != "base"}
 	case "refused-to":
-		return supervise.RolledBack{ID: p.last.Request.ID}
+		return supervise.RolledBack{ID: p.last.Request.ID, Refusal: arg}
+	case "given-up":
+		return supervise.GivenUp{Task: p.last.Task, ID: "steering/abort/1/" + args[0]}
 	case "released":
 		return supervise.Released{}
 	case "steered":
@@ -340,6 +358,7 @@ func (p *player) taken(verdict string, rest []string) supervise.Event {
 	default:
 		e.Objection = strings.Join(rest, " ")
 	}
+	e.Aborted = p.last.Aborts && e.Settled && verdict == string(protocol.Valid)
 	e.Completes = p.last.Closes && e.Settled && supervise.Completes(end, e.TreeVerdict, "")
 	if e.Completes {
 		e.Gates, e.Tree, e.Results = p.orders.GatesOf(p.last.Task), e.Head, p.results

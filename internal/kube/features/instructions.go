@@ -18,7 +18,7 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 	if run := f.Status.Run; run != nil {
 		for _, t := range run.Tasks {
 			known[t.Name] = t
-			if t.State == protocol.TaskDone {
+			if t.State == protocol.TaskDone || t.State == protocol.TaskAborted {
 				finished++
 			}
 		}
@@ -27,12 +27,17 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 		}
 	}
 	o := Added(f, Planned(f, Orders(f, effective, "", nil)))
-	facts := instructions.Of(o, task, bounded(f, o.Plan, effective), func(name string) (bool, *protocol.TaskWork) {
+	facts := instructions.Of(o, task, bounded(f, o.Plan, effective), func(name string) instructions.Task {
 		t := known[name]
-		if t.State != protocol.TaskDone || t.Work == nil {
-			return t.State == protocol.TaskDone, nil
+		is := instructions.Task{Done: t.State == protocol.TaskDone, Aborted: t.State == protocol.TaskAborted}
+		if t.Work == nil || !is.Done && !is.Aborted {
+			return is
 		}
-		return true, &protocol.TaskWork{Checkpoint: t.Work.CheckpointSequence, Promoted: t.Work.PromotedCheckpoints, Summary: t.Work.Summary}
+		is.Work = &protocol.TaskWork{Checkpoint: t.Work.CheckpointSequence, Promoted: t.Work.PromotedCheckpoints, Summary: t.Work.Summary}
+		if is.Aborted {
+			is.Message = t.Message
+		}
+		return is
 	})
 	facts.Directives = directed.Reported(states, directives(f, effective), finished).Instructions()
 	return facts

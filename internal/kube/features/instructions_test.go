@@ -44,8 +44,14 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 		for i, task := range o.Tasks {
 			have := journal.Task{Done: rapid.Bool().Draw(r, "done")}
 			state := protocol.TaskPending
-			if have.Done {
+			if !have.Done && rapid.Bool().Draw(r, "aborted") {
+				have.Aborted, have.Aborting = true, &journal.TaskAborted{Message: plain.Line(rapid.String().Draw(r, "why"), protocol.MaxTaskMessage)}
+			}
+			if have.Over() {
 				state = protocol.TaskDone
+				if have.Aborted {
+					state = protocol.TaskAborted
+				}
 				have.Work = protocol.TaskWork{
 					Checkpoint: int64((i*7)%len(o.Tasks) + 1), Promoted: rapid.Int64Range(0, 3).Draw(r, "promoted"), Summary: plain.Line(rapid.String().Draw(r, "summary"), protocol.MaxTaskSummary),
 				}
@@ -63,13 +69,22 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 		report.Directives = given().Status()
 		works := j.Works()
 		for i := range report.Tasks {
-			report.Tasks[i].Work = works[report.Tasks[i].Name]
+			name := report.Tasks[i].Name
+			if report.Tasks[i].Work = works[name]; works[name] != nil && j.Tasks[name].Aborted {
+				report.Tasks[i].Message = j.Tasks[name].Aborting.Message
+			}
 		}
 		run := runstatus.Bound(runstatus.Fold(v1alpha1.RunStatus{}, f.Name, 1, []protocol.Report{{Epoch: 1, Sequence: 1, Status: &report}}))
 		f.Status.Run = &run
 		task := o.Tasks[rapid.IntRange(0, len(o.Tasks)-1).Draw(r, "task")].Name
 		bounds := Bounds(f, policy.Effective{})
-		want := instructions.Of(o, task, bounds, func(name string) (bool, *protocol.TaskWork) { return j.Tasks[name].Done, works[name] })
+		want := instructions.Of(o, task, bounds, func(name string) instructions.Task {
+			is := instructions.Task{Done: j.Tasks[name].Done, Aborted: j.Tasks[name].Aborted, Work: works[name]}
+			if is.Aborted && is.Work != nil {
+				is.Message = j.Tasks[name].Aborting.Message
+			}
+			return is
+		})
 		want.Directives = given().Instructions()
 		if diff := cmp.Diff(want.Text("Work."), Facts(f, policy.Effective{}, task).Text("Work.")); diff != "" {
 			r.Errorf("(-watchdog +features/prompt):\n%s", diff)

@@ -46,6 +46,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Agent:      agent(f),
 		Prompt:     prompt,
 		Tasks:      Tasks(f),
+		MaxRetries: int(ptr.Deref(f.Spec.MaxRetries, defaultRetries)),
 		Gates:      gates(f),
 		Unnamed:    unnamedGates(f, listedTasks(f)),
 		Planning:   planning(f),
@@ -196,7 +197,8 @@ func listedTasks(f *v1alpha1.Feature) []protocol.Task {
 	if f.Spec.Plan != nil {
 		for _, m := range f.Spec.Plan.Milestones {
 			for _, t := range m.Tasks {
-				tasks = append(tasks, protocol.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions, Gates: t.Gates})
+				tasks = append(tasks, protocol.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions, Gates: t.Gates,
+					Continue: m.OnTaskAborted == v1alpha1.TaskAbortedContinue})
 			}
 		}
 	}

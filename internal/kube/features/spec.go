@@ -212,7 +212,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		run.Checkpoint = &lifecycle.Checkpoint{Name: k.Name, Verdict: string(k.Verdict), Reason: k.Reason, Message: k.Message}
 	}
 	if n := r.Final; n != nil {
-		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head, Gate: n.Gate, ProvedBy: n.ProvedBy}
+		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head, Gate: n.Gate, ProvedBy: n.ProvedBy, TaskFailures: int(n.TaskFailures)}
 		if n.Failure != nil {
 			run.Final.Failure = &protocol.Failure{Class: n.Failure.Class, Cause: n.Failure.Cause, Calls: int(n.Failure.Calls)}
 		}

@@ -126,7 +126,7 @@ func validate(r, before protocol.Report) error {
 		return errors.Join(
 			oneOf("final.outcome", r.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked,
 				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished, protocol.OutcomeParked, protocol.OutcomePlanProposed),
-			hash("final.head", r.Final.Head), digest("final.gate", r.Final.Gate), digest("final.provedBy", r.Final.ProvedBy), validatePaths(*r.Final), validateFailure(r.Final.Failure), validateQuestion("final.question", r.Final.Question))
+			hash("final.head", r.Final.Head), digest("final.gate", r.Final.Gate), digest("final.provedBy", r.Final.ProvedBy), validatePaths(*r.Final), validateFailures(*r.Final), validateQuestion("final.question", r.Final.Question))
 	}
 	return nil
 }
@@ -141,7 +141,11 @@ func validateQuestion(where string, q *protocol.Question) error {
 	return nil
 }
 
-func validateFailure(f *protocol.Failure) error {
+func validateFailures(r protocol.FinalReport) error {
+	if r.TaskFailures < 0 || r.TaskFailures > maxTaskFailures {
+		return fmt.Errorf("final.taskFailures is not between 0 and %d", maxTaskFailures)
+	}
+	f := r.Failure
 	if f == nil {
 		return nil
 	}

@@ -122,7 +122,7 @@ func apply(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 		run.Final = &v1alpha1.FinalReport{
 			Epoch: r.Epoch, Outcome: Clean(r.Final.Outcome, maxName), Reason: Clean(r.Final.Reason, maxName),
 			Message: Clean(r.Final.Message, maxMessage), Head: r.Final.Head, Gate: r.Final.Gate, ProvedBy: r.Final.ProvedBy,
-			Paths: deliveredPaths(r.Final.Paths), PathCount: min(r.Final.PathCount, maxNumber),
+			Paths: deliveredPaths(r.Final.Paths), PathCount: min(r.Final.PathCount, maxNumber), TaskFailures: int32(r.Final.TaskFailures), //nolint:gosec // validated
 		}
 		if r.Final.Outcome == protocol.OutcomeParked { // whatever the last status was that came
 			run.Question = question(r.Final.Question)

@@ -30,6 +30,8 @@ const (
 	maxNumber = 1<<53 - 1
 	// maxPlace of a directory and of a file, maxUnit of a role, a runtime and a contract, in characters, and maxContracts, as the API has it.
 	maxPlace, maxUnit, maxContracts = 256, 63, 32
+	// maxTaskFailures of an agent in a task: the largest spec.maxRetries, and the first start.
+	maxTaskFailures = 101
 	// maxProblems is how many problems of a watchdog a run has room for.
 	maxProblems = 8
 )
@@ -66,13 +68,16 @@ func validateTask(field string, t protocol.TaskStatus) error {
 	if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
 		return errors.New(field + ".exitCode is not an exit code")
 	}
+	if t.Corrections < 0 || t.Corrections > math.MaxInt32 {
+		return errors.New(field + ".corrections is not a number of corrections")
+	}
 	if w := t.Work; w != nil && (w.Checkpoint < 0 || w.Promoted < 0) {
 		return errors.New(field + ".work has a negative number")
 	}
 	if err := validateGates(field+".gates", t.Gates); err != nil {
 		return err
 	}
-	return oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskGating, protocol.TaskDone, protocol.TaskFailed)
+	return oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskGating, protocol.TaskDone, protocol.TaskFailed, protocol.TaskAborted)
 }
 
 // validateGates is about results of gates.
@@ -139,7 +144,7 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 	applyDirectives(run, s.Directives)
 	run.Tasks = nil
 	for _, t := range s.Tasks {
-		status := v1alpha1.TaskStatus{Name: Clean(t.Name, maxName), State: t.State}
+		status := v1alpha1.TaskStatus{Name: Clean(t.Name, maxName), State: t.State, Corrections: int32(t.Corrections), Message: Clean(t.Message, protocol.MaxTaskMessage)} //nolint:gosec // validated
 		if t.ExitCode != nil {
 			code := int32(*t.ExitCode)
 			status.ExitCode = &code
@@ -172,18 +177,25 @@ func state(name string) string {
 	return ""
 }
 
-// progress in the plan, for people.
+// progress in the plan, for people: how many tasks are over, and how many of these were aborted.
 func progress(tasks []protocol.TaskStatus) string {
-	done := 0
+	over, aborted := 0, 0
 	for _, t := range tasks {
-		if t.State == protocol.TaskDone {
-			done++
+		switch t.State {
+		case protocol.TaskAborted:
+			over, aborted = over+1, aborted+1
+		case protocol.TaskDone:
+			over++
 		}
 	}
 	if len(tasks) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d/%d tasks", done, len(tasks))
+	text := fmt.Sprintf("%d/%d tasks", over, len(tasks))
+	if aborted > 0 {
+		text += fmt.Sprintf(", %d aborted", aborted)
+	}
+	return text
 }
 
 // boundStatus cuts what applyStatus sets to what the API takes.
@@ -220,10 +232,10 @@ func boundStatus(run *v1alpha1.RunStatus) {
 	}
 	run.Tasks = plain.CutList(run.Tasks, maxTasks)
 	boundGates(&run.DeliveryGates)
-	works, proved := 0, 0
+	works, proved, messages := 0, 0, 0
 	for i := range run.Tasks {
 		t := &run.Tasks[i]
-		t.Name = plain.CutRunes(t.Name, maxName)
+		t.Name, t.Message = plain.CutRunes(t.Name, maxName), plain.CutRunes(t.Message, protocol.MaxTaskMessage)
 		if len(t.Gates) > 0 {
 			proved++
 		}
@@ -231,6 +243,12 @@ func boundStatus(run *v1alpha1.RunStatus) {
 			t.Gates = nil
 		}
 		boundGates(&t.Gates)
+		if t.Message != "" {
+			messages++
+		}
+		if messages > protocol.MaxTaskWorks {
+			t.Message = ""
+		}
 		if t.Work == nil {
 			continue
 		}

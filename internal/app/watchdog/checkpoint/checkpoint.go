@@ -91,8 +91,10 @@ func (s *Service) Close() error { return s.recorder.events.close() }
 type Occasion struct {
 	Trigger string
 	// Task that was worked on, and how its process ended when the checkpoint closes it.
-	Task     string
-	Closes   bool
+	Task   string
+	Closes bool
+	// Aborts: the task is aborted. A rollback restores the tree from its beginning, and a checkpoint proves that its changes have left.
+	Aborts   bool
 	Ending   supervise.Ending
 	Requests []string
 	// Reason of a rollback that supervision wants, in words.

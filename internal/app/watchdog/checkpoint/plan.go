@@ -39,6 +39,9 @@ func (s *Service) plan(ctx context.Context, o Occasion, j judged) (*journal.Inte
 	if o.Closes && j.snapshot.Settled && !j.snapshot.Incomplete && !state.Tasks[o.Task].Empty(promoted) && supervise.Completes(o.Ending, i.TreeVerdict, o.Terms.Policy.Enforcement) {
 		i.Completes = o.Task
 	}
+	if o.Aborts && j.back == nil && j.snapshot.Settled && !j.snapshot.Incomplete && promoted == i.Tree {
+		i.Aborts = o.Task
+	}
 	if nothingNew(state, j, *i) {
 		if o.Trigger == protocol.TriggerInterval || o.Trigger == protocol.TriggerChanges {
 			return nil, nil

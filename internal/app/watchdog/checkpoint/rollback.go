@@ -76,7 +76,7 @@ func (s *Service) goBack(ctx context.Context, o Occasion, request protocol.Reque
 	if err := b.find(o); err != nil {
 		return nil, err
 	}
-	o.Hold, o.Requests = true, nil
+	o.Hold, o.Requests, o.Aborts = true, nil, false
 	j, err := s.lookOnce(ctx, o, true)
 	if err == nil {
 		err = s.Probe.After("captured")
@@ -121,6 +121,11 @@ func (b *rollback) carryOut(ctx context.Context, o Occasion, j judged, reverted 
 // find says which tree to go back to. Checkpoint objects come and go; the journal knows every one there ever was.
 func (b *rollback) find(o Occasion) (err error) {
 	state := b.service.Journal.State()
+	if beginning := state.Tasks[o.Task].Beginning(); o.Aborts && beginning != "" {
+		b.from = "the beginning of task " + o.Task
+		b.target, err = objects.ParseID(beginning)
+		return err
+	}
 	if b.Checkpoint == 0 {
 		b.from = "the last valid state"
 		b.target, err = objects.ParseID(state.Promoted.Tree)

@@ -26,6 +26,8 @@ type FinalReportApplyConfiguration struct {
 	ProvedBy *string `json:"provedBy,omitempty"`
 	// failure describes the agent's last model calls, if the attempt ended because they failed.
 	Failure *CallFailureApplyConfiguration `json:"failure,omitempty"`
+	// taskFailures is how often the agent has failed in its task so far, if the outcome is AgentFailed and spec.maxRetries counts for each task (onTaskAborted: Continue).
+	TaskFailures *int32 `json:"taskFailures,omitempty"`
 	// paths are paths that the push changed against the base, the first ones that are plain text.
 	Paths []string `json:"paths,omitempty"`
 	// pathCount is the number of all such paths.
@@ -99,6 +101,14 @@ func (b *FinalReportApplyConfiguration) WithProvedBy(value string) *FinalReportA
 // If called multiple times, the Failure field is set to the value of the last call.
 func (b *FinalReportApplyConfiguration) WithFailure(value *CallFailureApplyConfiguration) *FinalReportApplyConfiguration {
 	b.Failure = value
+	return b
+}
+
+// WithTaskFailures sets the TaskFailures field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TaskFailures field is set to the value of the last call.
+func (b *FinalReportApplyConfiguration) WithTaskFailures(value int32) *FinalReportApplyConfiguration {
+	b.TaskFailures = &value
 	return b
 }
 

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
 // MilestoneApplyConfiguration represents a declarative configuration of the Milestone type for use
 // with apply.
 //
@@ -14,6 +18,8 @@ type MilestoneApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// tasks are the tasks of the milestone. The agent does them one after the other, in this order.
 	Tasks []TaskApplyConfiguration `json:"tasks,omitempty"`
+	// onTaskAborted says what happens when a task of the milestone cannot be done: its corrections are spent, or its agent has failed and has no retry left. Block (the default) stops the work. Continue aborts the task, takes its changes out of the workspace, and continues with the next task.
+	OnTaskAborted *apiv1alpha1.TaskAbortedAction `json:"onTaskAborted,omitempty"`
 }
 
 // MilestoneApplyConfiguration constructs a declarative configuration of the Milestone type for use with
@@ -40,5 +46,13 @@ func (b *MilestoneApplyConfiguration) WithTasks(values ...*TaskApplyConfiguratio
 		}
 		b.Tasks = append(b.Tasks, *values[i])
 	}
+	return b
+}
+
+// WithOnTaskAborted sets the OnTaskAborted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnTaskAborted field is set to the value of the last call.
+func (b *MilestoneApplyConfiguration) WithOnTaskAborted(value apiv1alpha1.TaskAbortedAction) *MilestoneApplyConfiguration {
+	b.OnTaskAborted = &value
 	return b
 }

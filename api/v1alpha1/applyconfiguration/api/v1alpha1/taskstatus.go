@@ -12,11 +12,15 @@ package v1alpha1
 type TaskStatusApplyConfiguration struct {
 	// name is milestone/task, or the Feature's own name if the prompt is the one task.
 	Name *string `json:"name,omitempty"`
-	// state is the state of the task: Pending, Running, Gating (its gates run), Done or Failed.
+	// state is the state of the task: Pending, Running, Gating (its gates run), Done, Failed, or Aborted (it could not be done, its changes are not in the workspace, and the work continues without it).
 	State *string `json:"state,omitempty"`
 	// exitCode is the exit code of the agent's last run of the task.
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// work is what is known of the work of a task that is done. The newest 32 tasks that are done have it.
+	// corrections is how often the agent got its work back in the current attempt or, for a task that is over, in the attempt that ended it.
+	Corrections *int32 `json:"corrections,omitempty"`
+	// message says why the task has failed or was aborted. The newest 32 tasks that are over can have one.
+	Message *string `json:"message,omitempty"`
+	// work is what is known of the work of a task that is done or was aborted. The newest 32 such tasks have it.
 	Work *TaskWorkApplyConfiguration `json:"work,omitempty"`
 	// gates are the newest results of the gates of the task. The newest 32 tasks whose gates have run have them.
 	Gates []GateStatusApplyConfiguration `json:"gates,omitempty"`
@@ -49,6 +53,22 @@ func (b *TaskStatusApplyConfiguration) WithState(value string) *TaskStatusApplyC
 // If called multiple times, the ExitCode field is set to the value of the last call.
 func (b *TaskStatusApplyConfiguration) WithExitCode(value int32) *TaskStatusApplyConfiguration {
 	b.ExitCode = &value
+	return b
+}
+
+// WithCorrections sets the Corrections field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Corrections field is set to the value of the last call.
+func (b *TaskStatusApplyConfiguration) WithCorrections(value int32) *TaskStatusApplyConfiguration {
+	b.Corrections = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *TaskStatusApplyConfiguration) WithMessage(value string) *TaskStatusApplyConfiguration {
+	b.Message = &value
 	return b
 }
 

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // TaskWork is what is known of the work of a task. The watchdog tells it the agents of later tasks.
 type TaskWorkApplyConfiguration struct {
-	// checkpointSequence is the number of the checkpoint that completed the task.
+	// checkpointSequence is the number of the checkpoint that completed the task, or that was taken after the changes of an aborted task had left the workspace.
 	CheckpointSequence *int64 `json:"checkpointSequence,omitempty"`
 	// promotedCheckpoints is how many checkpoints of the task were promoted.
 	PromotedCheckpoints *int64 `json:"promotedCheckpoints,omitempty"`

@@ -1,0 +1,256 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+)
+
+// newAborting is a world with three tasks, of which the second cannot be done: its gate always fails. It writes what the rules allow, so that its
+// work is promoted. Each task writes a file with its name, and keeps its instructions.
+func newAborting(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, "", seldom)
+	w.runtimes = []runtimes.Runtime{{Name: "reader", Available: true, Interactive: true, Adapter: reader{}}}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `task=${TIDEWAITER_TASK#page/}; cat > "$HOME/told-$task"; echo $task >> web/$task.html
+			[ $task != form ] || { echo spoilt >> web/first.html; rm -f web/index.html; }`
+		o.Agent.Runtime = "reader"
+		o.Policy.Supervision.MaxCorrections = 1
+		o.Gates = []protocol.Gate{{Name: "never", Command: []string{"sh", "-c", "exit 4"}, Timeout: time.Minute}}
+		o.Tasks = []protocol.Task{{Name: "page/first", Continue: true}, {Name: "page/form", Gates: []string{"never"}, Continue: true}, {Name: "page/save"}}
+	})
+	return w
+}
+
+// instructed are the instructions that the agent of a task had last.
+func (w *world) instructed(task string) string {
+	data, err := os.ReadFile(filepath.Join(w.paths.Home, "told-"+task))
+	if err != nil {
+		w.t.Errorf("no agent of %s: %v", task, err)
+	}
+	return string(data)
+}
+
+// wantAborted: form is aborted and what its agent has done is not delivered, and all of it is in the chain.
+func (w *world) wantAborted(f protocol.FinalReport) {
+	w.t.Helper()
+	wantFinal(w.t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if !strings.Contains(f.Message, `not done, because they were aborted: "page/form"`) {
+		w.t.Errorf("message %q", f.Message)
+	}
+	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/first.html\nA\tweb/save.html" {
+		w.t.Errorf("branch changes %q", got)
+	}
+	if got := w.delivered("web/first.html"); got != "first" {
+		w.t.Errorf("first is delivered as %q", got)
+	}
+	if objects := w.trusted("rev-list", "--objects", protocol.RefChain); !strings.Contains(objects, "web/form.html") {
+		w.t.Error("the chain does not have what the agent wrote")
+	}
+	if got := w.aborts(); len(got) != 1 || got[0].Name != "page/form" || got[0].Reason != protocol.ReasonGateFailed {
+		w.t.Errorf("aborts %+v", got)
+	}
+	told := w.instructed("save")
+	for _, part := range []string{"- form: aborted", "- page/form: NOT done.", `gate \"never\" exited with code 4`, "- page/first: done"} {
+		if !strings.Contains(told, part) {
+			w.t.Errorf("the next task is not told %q:\n%s", part, told)
+		}
+	}
+	w.wantEveryCheckpointOnce()
+	w.trusted("fsck", "--full", "--strict", "--no-dangling")
+	if code, out := verify(w.t, w.paths.Trusted, "--history"); code != 0 {
+		w.t.Errorf("verify: code %d\n%s", code, out)
+	}
+}
+
+// aborts are the records of tasks that were given up.
+func (w *world) aborts() (all []journal.TaskAborted) {
+	records, _ := w.recorded()
+	for _, r := range records {
+		if r.TaskAborted != nil {
+			all = append(all, *r.TaskAborted)
+		}
+	}
+	return all
+}
+
+// TestATaskThatCannotBeDoneIsAborted: the work continues with the state from the beginning of the task.
+func TestATaskThatCannotBeDoneIsAborted(t *testing.T) {
+	t.Parallel()
+	w := newAborting(t)
+	w.wantAborted(w.start(1, nil).finish())
+	var tasks []protocol.TaskStatus
+	for _, r := range w.intake.Reports() {
+		if r.Status != nil && len(r.Status.Tasks) > 0 {
+			tasks = r.Status.Tasks
+		}
+	}
+	if len(tasks) != 3 || tasks[1].State != protocol.TaskAborted || tasks[1].Corrections != 1 || !strings.Contains(tasks[1].Message, "exited with code 4") || tasks[1].Work == nil || tasks[2].State != protocol.TaskDone {
+		t.Errorf("tasks %+v", tasks)
+	}
+}
+
+// pullAfter is a probe that ends the process when a step is reached for the nth time after another one.
+func pullAfter(before, step string, n int) func(string) error {
+	var mu sync.Mutex
+	armed, pull := false, pullAt(step, n)
+	return func(reached string) error {
+		mu.Lock()
+		is := armed
+		armed = armed || reached == before
+		mu.Unlock()
+		if !is {
+			return nil
+		}
+		return pull(reached)
+	}
+}
+
+// TestACrashWhileATaskIsAborted: whatever step the watchdog ends after, also with its pod, the task is aborted once and the work continues.
+func TestACrashWhileATaskIsAborted(t *testing.T) {
+	t.Parallel()
+	type point struct {
+		name  string
+		probe func(string) error
+	}
+	points := []point{{"the last gate", pullAt("gate ran", 2)}, {"task aborted", pullAt("task aborted", 1)}}
+	for _, step := range []string{"captured", "committed", "intent journaled", "restored", "refs moved", "spooled", "done journaled"} {
+		for n := 1; n <= 3; n++ { // of the rollback, of the checkpoint that belongs to it, and of the one that ends the abort
+			if step == "committed" && n == 3 { // which has nothing new
+				continue
+			}
+			points = append(points, point{fmt.Sprintf("%s %d", step, n), pullAfter("task aborted", step, n)})
+		}
+	}
+	points = append(points, point{"the next task", pullAfter("task aborted", "task begun", 1)})
+	for i, p := range points {
+		for _, lost := range []bool{false, true} {
+			if lost && i%2 == 1 { // each half of them
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, and the pod is lost: %v", p.name, lost), func(t *testing.T) {
+				t.Parallel()
+				w := newAborting(t)
+				probe := points[i].probe
+				run := w.start(1, probe)
+				if err := run.wait(); !errors.Is(err, errPulled) {
+					t.Fatalf("the watchdog ended with %v", err)
+				}
+				if lost {
+					run.kill()
+					run = w.start(2, nil)
+				} else {
+					run.resume(false)
+				}
+				w.wantAborted(run.finish())
+			})
+		}
+	}
+}
+
+// TestEveryTaskIsAborted: there is nothing to deliver. A retry, after which the tasks can be done, begins them again.
+func TestEveryTaskIsAborted(t *testing.T) {
+	t.Parallel()
+	w := newAborting(t)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Policy.Supervision.MaxCorrections = 0
+		for i := range o.Tasks {
+			o.Tasks[i].Gates, o.Tasks[i].Continue = []string{"never"}, true
+		}
+	})
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonTasksAborted)
+	if !strings.Contains(f.Message, `"page/first", "page/form", "page/save"`) || w.branch() != "" || len(w.aborts()) != 3 {
+		t.Errorf("message %q, branch %q, aborts %+v", f.Message, w.branch(), w.aborts())
+	}
+	if _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/index.html")); err != nil {
+		t.Errorf("the workspace is not as it was: %v", err)
+	}
+	w.intake.Order(func(o *protocol.Orders) { o.Gates[0].Command = []string{"true"} })
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.delivered("web/save.html"); got != "save" {
+		t.Errorf("save is delivered as %q", got)
+	}
+	w.wantEveryCheckpointOnce()
+}
+
+// TestAnAgentThatFailsAgainAndAgain spends the retries of its task, and then the task is aborted. A task that blocks has no such count.
+func TestAnAgentThatFailsAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	w := newAborting(t)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.MaxRetries, o.Tasks[1].Gates = 1, nil
+		o.Agent.Command[2] += `; [ $task != form ] || exit 3`
+	})
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
+	if f.TaskFailures != 1 {
+		t.Errorf("failures %d", f.TaskFailures)
+	}
+	f = w.start(2, nil).finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.aborts(); len(got) != 1 || got[0].Reason != protocol.ReasonAgentFailed || !strings.Contains(got[0].Message, "exited with code 3") {
+		t.Errorf("aborts %+v", got)
+	}
+	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/first.html\nA\tweb/save.html" {
+		t.Errorf("branch changes %q", got)
+	}
+	w.wantEveryCheckpointOnce()
+
+	blocks := newAborting(t)
+	blocks.intake.Order(func(o *protocol.Orders) {
+		o.MaxRetries, o.Tasks[1].Gates, o.Tasks[1].Continue = 0, nil, false
+		o.Agent.Command[2] += `; [ $task != form ] || exit 3`
+	})
+	f = blocks.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
+	if f.TaskFailures != 0 || len(blocks.aborts()) != 0 {
+		t.Errorf("failures %d, aborts %+v", f.TaskFailures, blocks.aborts())
+	}
+}
+
+// TestTheLastTaskIsAborted: the delivery does not have its work, although no later task has a checkpoint.
+func TestTheLastTaskIsAborted(t *testing.T) {
+	t.Parallel()
+	w := newAborting(t)
+	w.intake.Order(func(o *protocol.Orders) { o.Tasks = o.Tasks[:2] })
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/first.html" {
+		t.Errorf("branch changes %q", got)
+	}
+	w.wantEveryCheckpointOnce()
+}
+
+// TestInvalidWorkIsAborted: what was never promoted leaves the workspace.
+func TestInvalidWorkIsAborted(t *testing.T) {
+	t.Parallel()
+	w := newAborting(t)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Tasks[1].Gates = nil
+		o.Agent.Command[2] += `; [ $task != form ] || echo evil > web/legacy/evil.html`
+	})
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/first.html\nA\tweb/save.html" {
+		t.Errorf("branch changes %q", got)
+	}
+	w.wantBlob("evil\n", false)
+	if got := w.aborts(); len(got) != 1 || got[0].Reason != protocol.ReasonCheckpointInvalid {
+		t.Errorf("aborts %+v", got)
+	}
+	w.wantEveryCheckpointOnce()
+}
