@@ -79,7 +79,7 @@ const (
 	ActionNone Action = "None"
 )
 
-// Trigger of a checkpoint. Patch is one that an agent in Deterministic mode requested, and Steering is one before the watchdog takes work back because of an anomaly.
+// Trigger of a checkpoint. Patch is one that an agent in Deterministic mode requested, and Steering is one before the watchdog takes work back because of an anomaly or an aborted task.
 // +kubebuilder:validation:Enum=Interval;Changes;Task;Requested;Final;Patch;Steering
 type Trigger string
 

@@ -97,7 +97,7 @@ func featureFields() []said {
 		guardedBy("tidewaiter-feature-references", "it shows the agent a ConfigMap: one needs the right to read it, with all of its keys", "spec.promptFrom.configMapKeyRef.name spec.promptFrom.configMapKeyRef.key"),
 		harmlessly(task, `spec.prompt spec.planning spec.requests[].approvePlan.hash spec.requests[].replan.directive spec.plan.allowedAreas[] spec.plan.forbiddenAreas[] spec.plan.contracts[]
 			spec.plan.files.create[] spec.plan.files.delete[] spec.plan.files.modify[]
-			spec.plan.milestones[].name spec.plan.milestones[].tasks[].name spec.plan.milestones[].tasks[].instructions`),
+			spec.plan.milestones[].name spec.plan.milestones[].onTaskAborted spec.plan.milestones[].tasks[].name spec.plan.milestones[].tasks[].instructions`),
 		harmlessly(inert, `spec.dependsOn[] spec.delivery.pullRequest.base spec.delivery.pullRequest.draft spec.delivery.pullRequest.title`),
 		harmlessly(gated, "spec.gates[].require.minTests spec.gates[].require.minCoveragePercent"),
 		guardedBy("workspace.TestReadFile", "the watchdog opens it below the root of the workspace, through directories only", "spec.gates[].report.path spec.gates[].report.format"),

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/test/cluster"
@@ -25,14 +27,17 @@ func plannedTask(t *testing.T, name, script string, gates ...string) string {
 	return string(text)
 }
 
-// TestPlannedFeature: a model divides the work of a real CLI into five tasks of two milestones. A gate fails and is mended, the watchdog is killed on the
-// way, and the plan stays the same.
+// TestPlannedFeature: a model divides the work of a real CLI into five tasks of two milestones, after a task of the user that cannot be done and is
+// aborted. A gate fails and is mended, the watchdog is killed on the way, and the plan stays the same.
 func TestPlannedFeature(t *testing.T) {
 	t.Parallel()
 	for _, runtime := range []string{"claude-code"} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
 			p, about := newPlace(t, 8*time.Minute), "plans of "+runtime
+			p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "corrections"}, Spec: v1alpha1.SupervisorPolicySpec{
+				Overrides: &v1alpha1.Rules{Supervision: &v1alpha1.SupervisionRules{MaxCorrections: new(int32(1))}},
+			}}), "create the policy")
 			write := func(file, text string) string {
 				return fmt.Sprintf("turns:\n- text: I write it.\n  run: mkdir -p web && echo %s > web/%s\n- text: It is written.", text, file)
 			}
@@ -44,7 +49,10 @@ func TestPlannedFeature(t *testing.T) {
 			session(t, p, runtime, about, "", func(s *v1alpha1.FeatureSpec) {
 				s.Planning = v1alpha1.PlanningAuto
 				s.Prompt = "Write a page about " + about + ".\n```script propose_plan\nturns:\n- tool: {name: propose_plan, input: " + plan + "}\n```\n"
-				s.Gates = []v1alpha1.Gate{gate("form", `grep -q good web/form.html || { echo "the form is bad"; exit 3; }`), gate("all", "test -e web/about.html")}
+				s.Gates = []v1alpha1.Gate{gate("form", `grep -q good web/form.html || { echo "the form is bad"; exit 3; }`), gate("all", "test -e web/about.html"), gate("never", "exit 4")}
+				s.Plan.Milestones = []v1alpha1.Milestone{{Name: "tries", OnTaskAborted: v1alpha1.TaskAbortedContinue, Tasks: []v1alpha1.Task{
+					{Name: "never", Gates: []string{"never"}, Instructions: scripted("Do never.", write("never.html", "never")+"\n- text: I cannot.\n- text: I cannot.")},
+				}}}
 			})
 			f := p.until("page", "it works on the second task", func(f *v1alpha1.Feature) bool {
 				return f.Status.Run != nil && f.Status.Run.Report != nil && f.Status.Run.Report.Task == "page/save" && f.Status.Run.Report.AgentRunning
@@ -61,8 +69,16 @@ func TestPlannedFeature(t *testing.T) {
 			for _, task := range f.Status.Run.Tasks {
 				names = append(names, task.Name+" "+task.State)
 			}
-			if got, want := strings.Join(names, ", "), "page/form Done, page/save Done, page/list Done, rest/help Done, rest/about Done"; got != want {
+			if got, want := strings.Join(names, ", "), "tries/never Aborted, page/form Done, page/save Done, page/list Done, rest/help Done, rest/about Done"; got != want {
 				t.Errorf("tasks %s, want %s", got, want)
+			}
+			if got := cluster.Message(f, v1alpha1.ConditionDelivered); !strings.Contains(got, `aborted: "tries/never"`) || f.Status.Run.Report.Progress != "6/6 tasks, 1 aborted" {
+				t.Errorf("condition Delivered: %q, progress %q", got, f.Status.Run.Report.Progress)
+			}
+			mirror, err := gitServer.Mirror(p.ctx, p.repository)
+			p.must(err, "fetch from the server")
+			if files := p.git(mirror, "ls-tree", "-r", "--name-only", f.Status.Branch); strings.Contains(files, "never") || !strings.Contains(files, "web/form.html") {
+				t.Errorf("the branch has the files %q", files)
 			}
 			history := p.history(f.Status.Branch)
 			for _, blob := range []string{" blob 5\ngood\n", " blob 5\nsave\n", " blob 5\nlist\n", " blob 5\nhelp\n", " blob 6\nabout\n"} {

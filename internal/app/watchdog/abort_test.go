@@ -122,42 +122,45 @@ func pullAfter(before, step string, n int) func(string) error {
 // TestACrashWhileATaskIsAborted: whatever step the watchdog ends after, also with its pod, the task is aborted once and the work continues.
 func TestACrashWhileATaskIsAborted(t *testing.T) {
 	t.Parallel()
+	const decided = "task aborted"
 	type point struct {
-		name  string
-		probe func(string) error
+		step string
+		// at is how often the step is reached after the record of the abort.
+		at   int
+		lost bool
 	}
-	points := []point{{"the last gate", pullAt("gate ran", 2)}, {"task aborted", pullAt("task aborted", 1)}}
-	for _, step := range []string{"captured", "committed", "intent journaled", "restored", "refs moved", "spooled", "done journaled"} {
-		for n := 1; n <= 3; n++ { // of the rollback, of the checkpoint that belongs to it, and of the one that ends the abort
-			if step == "committed" && n == 3 { // which has nothing new
+	points := []point{{decided, 0, false}, {decided, 0, true}, {"gate ran", 0, false}, {"task begun", 1, false}, {"task begun", 1, true}}
+	for i, step := range []string{"captured", "committed", "intent journaled", "restored", "refs moved", "spooled", "done journaled"} {
+		for at := 1; at <= 3; at++ { // of the rollback, of the checkpoint that belongs to it, and of the one that ends the abort
+			if step == "committed" && at == 3 { // which has nothing new
 				continue
 			}
-			points = append(points, point{fmt.Sprintf("%s %d", step, n), pullAfter("task aborted", step, n)})
+			points = append(points, point{step, at, (i+at)%2 == 0})
 		}
 	}
-	points = append(points, point{"the next task", pullAfter("task aborted", "task begun", 1)})
-	for i, p := range points {
-		for _, lost := range []bool{false, true} {
-			if lost && i%2 == 1 { // each half of them
-				continue
+	for _, p := range points {
+		t.Run(fmt.Sprintf("%s %d, and the pod is lost: %v", p.step, p.at, p.lost), func(t *testing.T) {
+			t.Parallel()
+			w := newAborting(t)
+			probe := pullAfter(decided, p.step, p.at)
+			switch p.step {
+			case decided:
+				probe = pullAt(decided, 1)
+			case "gate ran": // the last one of the task
+				probe = pullAt("gate ran", 2)
 			}
-			t.Run(fmt.Sprintf("%s, and the pod is lost: %v", p.name, lost), func(t *testing.T) {
-				t.Parallel()
-				w := newAborting(t)
-				probe := points[i].probe
-				run := w.start(1, probe)
-				if err := run.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				if lost {
-					run.kill()
-					run = w.start(2, nil)
-				} else {
-					run.resume(false)
-				}
-				w.wantAborted(run.finish())
-			})
-		}
+			run := w.start(1, probe)
+			if err := run.wait(); !errors.Is(err, errPulled) {
+				t.Fatalf("the watchdog ended with %v", err)
+			}
+			if p.lost {
+				run.kill()
+				run = w.start(2, nil)
+			} else {
+				run.resume(false)
+			}
+			w.wantAborted(run.finish())
+		})
 	}
 }
 

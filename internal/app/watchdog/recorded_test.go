@@ -159,6 +159,11 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"aborted": func(t *testing.T) *world {
+		w := newAborting(t)
+		w.wantAborted(w.start(1, nil).finish())
+		return w
+	},
 	"planned": func(t *testing.T) *world {
 		w, _ := newPlanned(t, "anthropic", planOfTwo)
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)

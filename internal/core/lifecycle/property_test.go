@@ -95,6 +95,7 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 			reason := rapid.SampledFrom([]string{protocol.ReasonCheckpointInvalid, protocol.ReasonPushConflict, protocol.ReasonBreakerOpen}).Draw(t, "reason")
 			s.final(outcome, reason, "Something was found.")
 		},
+		"a task fails": func(t *rapid.T) { s.failedTask(rapid.IntRange(1, 3).Draw(t, "times")) },
 		"models do not answer": func(t *rapid.T) {
 			s.unserved(rapid.SampledFrom(append(protocol.FailureClasses(), "Strange")).Draw(t, "class"), "Status503")
 		},

@@ -309,6 +309,15 @@ func (s *sim) final(outcome, reason, message string) bool {
 	})
 }
 
+// failedTask is the last word of an attempt whose agent has failed for the nth time in a task that is aborted after too many failures.
+func (s *sim) failedTask(n int) bool {
+	ok := s.final(protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed, "the agent exited with code 3")
+	if ok {
+		s.run.Final.TaskFailures = n
+	}
+	return ok
+}
+
 // unserved is the last word of an attempt whose agent ended after a failed call of a model.
 func (s *sim) unserved(class, cause string) bool {
 	s.report(func(r *Run) { r.WorkspaceReady = true })

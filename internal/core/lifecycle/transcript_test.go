@@ -176,6 +176,12 @@ func happen(s *sim, what string, args []string) error {
 			return fmt.Errorf("no pod may report")
 		}
 		s.endPods()
+	case "failed": // in a task that is aborted after too many failures
+		n, err := strconv.Atoi(args[0])
+		if err != nil || !s.failedTask(n) {
+			return fmt.Errorf("no pod may report, or %w", err)
+		}
+		s.endPods()
 	case "work":
 		s.work()
 	case "final-lingers":

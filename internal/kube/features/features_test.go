@@ -84,7 +84,7 @@ func full() *v1alpha1.Feature {
 				Files: &v1alpha1.PlannedFiles{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
 				Milestones: []v1alpha1.Milestone{
 					{Name: "one", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Begin."}, {Name: "style"}}},
-					{Name: "two", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "End."}}},
+					{Name: "two", OnTaskAborted: v1alpha1.TaskAbortedContinue, Tasks: []v1alpha1.Task{{Name: "form", Instructions: "End."}}},
 				},
 			},
 			Agent: v1alpha1.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c"}, Args: []string{"true"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}}},
@@ -124,7 +124,8 @@ func TestOrders(t *testing.T) {
 		Repository: protocol.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
 		Agent:      protocol.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c"}, Args: []string{"true"}, Env: []string{"A=1"}},
 		Prompt:     "Add a login page.",
-		Tasks:      []protocol.Task{{Name: "one/form", Instructions: "Begin."}, {Name: "one/style"}, {Name: "two/form", Instructions: "End."}},
+		Tasks:      []protocol.Task{{Name: "one/form", Instructions: "Begin."}, {Name: "one/style"}, {Name: "two/form", Instructions: "End.", Continue: true}},
+		MaxRetries: 3,
 		Plan: protocol.Plan{
 			Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"},
 			Files: &protocol.FilePlan{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},

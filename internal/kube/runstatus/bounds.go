@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -56,6 +57,9 @@ func shortenMessages(run *v1alpha1.RunStatus, limit int) {
 	}
 	for i := range run.Directives {
 		run.Directives[i].Message = plain.CutRunes(run.Directives[i].Message, limit)
+	}
+	for i := range run.Tasks {
+		run.Tasks[i].Message = plain.CutRunes(run.Tasks[i].Message, min(limit, protocol.MaxTaskMessage))
 	}
 	if run.Fault != nil {
 		run.Fault.Message = plain.CutRunes(run.Fault.Message, limit)

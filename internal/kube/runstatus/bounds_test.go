@@ -46,9 +46,9 @@ func TestNoRunIsRefused(t *testing.T) {
 				ID: fmt.Sprintf("%0128d", n), Source: protocol.SourcePerson, State: protocol.DirectiveActive, Age: rapid.IntRange(0, 1<<40).Draw(t, "age"), Message: said,
 			})
 		}
-		name := text.Draw(t, "name")
+		name, message := text.Draw(t, "name"), text.Draw(t, "result")
 		for n := range rapid.SampledFrom([]int{0, 1, 2048}).Draw(t, "tasks") {
-			status.Tasks = append(status.Tasks, protocol.TaskStatus{Name: fmt.Sprintf("%d%s", n, name), State: protocol.TaskPending})
+			status.Tasks = append(status.Tasks, protocol.TaskStatus{Name: fmt.Sprintf("%d%s", n, name), State: protocol.TaskAborted, Corrections: n, Message: message})
 		}
 		if rapid.Bool().Draw(t, "stuck") {
 			status.Fault = &protocol.Fault{Reason: text.Draw(t, "reason"), Message: text.Draw(t, "message")}
@@ -61,11 +61,10 @@ func TestNoRunIsRefused(t *testing.T) {
 			Violations: []protocol.Violation{{Rule: text.Draw(t, "rule"), Path: text.Draw(t, "path"), Message: text.Draw(t, "violation"), Suggestion: text.Draw(t, "suggestion"), Severity: policy.Error}},
 		}
 		all := []protocol.Report{{Epoch: 1, Sequence: 1, Time: at, Status: status}, {Epoch: 1, Sequence: 2, Time: at, Checkpoint: checkpoint}}
-		message := text.Draw(t, "result")
 		for n := range int64(rapid.SampledFrom([]int{0, 70}).Draw(t, "requests")) {
 			all = append(all, protocol.Report{Epoch: 1, Sequence: 3 + n, Time: at, Request: &protocol.RequestReport{ID: fmt.Sprintf("%063d", n), Message: message}})
 		}
-		all = append(all, protocol.Report{Epoch: 1, Sequence: 200, Time: at, Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: text.Draw(t, "why"), Message: text.Draw(t, "last"), Paths: rapid.SliceOfN(text, 0, 300).Draw(t, "paths"), PathCount: 1 << 60}})
+		all = append(all, protocol.Report{Epoch: 1, Sequence: 200, Time: at, Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: text.Draw(t, "why"), Message: text.Draw(t, "last"), Paths: rapid.SliceOfN(text, 0, 300).Draw(t, "paths"), PathCount: 1 << 60, TaskFailures: 101}})
 		body, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: all})
 		if err != nil {
 			t.Fatal(err)

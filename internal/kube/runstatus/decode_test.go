@@ -70,6 +70,8 @@ func TestDecode(t *testing.T) {
 		"unknown state of a task": {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{Name: "a", State: "x"}}})), want: "status.tasks[0].state", wantIndex: 2},
 		"task without a name":     {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{State: "Done"}}})), want: "status.tasks[0].name", wantIndex: 2},
 		"exit code that is none":  {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1 << 40)}}})), want: "exitCode", wantIndex: 2},
+		"negative corrections":    {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{Name: "a", State: "Aborted", Corrections: -1}}})), want: "status.tasks[0].corrections", wantIndex: 2},
+		"failures of a task":      {body: encode(t, good, reports.New(1, 2, protocol.FinalReport{Outcome: "AgentFailed", TaskFailures: 102})), want: "final.taskFailures is not between 0 and 101", wantIndex: 2},
 		"fault without a reason":  {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Fault: &protocol.Fault{}})), want: "status.fault.reason", wantIndex: 2},
 		"turn that is none":       {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{Turn: -1}})), want: "status.conversation has a negative number", wantIndex: 2},
 		"fixes that are none":     {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{FixedInTime: -1}})), want: "status.conversation has a negative number", wantIndex: 2},

@@ -49,6 +49,18 @@ func TestFold(t *testing.T) {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 4, Report: &v1alpha1.RunReport{State: "Preparing", Base: "x"}, Fault: &v1alpha1.RunFault{Reason: "RepositoryUnreachable"}},
 			attempt: 1, reports: []protocol.Report{reports.New(1, 5, active)}, want: activeRun,
 		},
+		"tasks that are aborted": {
+			attempt: 1,
+			reports: []protocol.Report{
+				reports.New(1, 1, protocol.StatusReport{State: protocol.StateIdle, Tasks: []protocol.TaskStatus{
+					{Name: "a", State: protocol.TaskDone, Corrections: 1}, {Name: "b", State: protocol.TaskAborted, Corrections: 2, Message: "no\nway", Work: &protocol.TaskWork{Checkpoint: 3}}, {Name: "c", State: protocol.TaskPending},
+				}}),
+				reports.New(1, 2, protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, TaskFailures: 2}),
+			},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Idle", Progress: "2/3 tasks, 1 aborted", ReportTime: at(1)},
+				Tasks: []v1alpha1.TaskStatus{{Name: "a", State: "Done", Corrections: 1}, {Name: "b", State: "Aborted", Corrections: 2, Message: "no way", Work: &v1alpha1.TaskWork{CheckpointSequence: 3}}, {Name: "c", State: "Pending"}},
+				Final: &v1alpha1.FinalReport{Epoch: 1, Outcome: "AgentFailed", TaskFailures: 2}},
+		},
 		"a state of a later version, which is none": {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 4, Report: &v1alpha1.RunReport{State: "Active"}},
 			attempt: 1, reports: []protocol.Report{reports.New(1, 5, protocol.StatusReport{State: "Bored", Task: "login/form"})},

@@ -235,7 +235,7 @@ func boundStatus(run *v1alpha1.RunStatus) {
 	works, proved, messages := 0, 0, 0
 	for i := range run.Tasks {
 		t := &run.Tasks[i]
-		t.Name, t.Message = plain.CutRunes(t.Name, maxName), plain.CutRunes(t.Message, protocol.MaxTaskMessage)
+		t.Name = plain.CutRunes(t.Name, maxName)
 		if len(t.Gates) > 0 {
 			proved++
 		}
