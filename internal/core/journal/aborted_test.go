@@ -4,6 +4,7 @@
 package journal_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -101,23 +102,59 @@ func TestFailuresOfATask(t *testing.T) {
 	}
 }
 
-// TestAUsersRollbackIsNotUndone: a task that is aborted later goes back to what a user has chosen, and not behind it.
+// TestAUsersRollbackIsNotUndone: a task that is aborted later goes back to the older state that a user has chosen, and not behind it.
 func TestAUsersRollbackIsNotUndone(t *testing.T) {
-	back := func(cause string) []journal.Record {
-		return append(aborting()[:8:8], journal.Record{Intent: &journal.Intent{Sequence: 2, Commit: "k1", OldChain: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "d1", Restore: "older", Chosen: true,
-			Report: protocol.CheckpointReport{Task: "form", Settled: true, Rollback: &protocol.RollbackReport{Cause: cause}}}}, journal.Record{Done: &journal.Done{Sequence: 2}})
+	step := func(sequence int64, task string, change func(*journal.Intent)) []journal.Record {
+		n, before := fmt.Sprint(sequence), fmt.Sprint(sequence-1)
+		i := &journal.Intent{Sequence: sequence, Commit: "k" + n, OldChain: "k" + before, Tree: "t" + n, Delivery: "d" + n, OldDelivery: "d" + before, TreeVerdict: protocol.Valid,
+			Report: protocol.CheckpointReport{Task: task, Settled: true}}
+		if sequence == 1 {
+			i.OldChain, i.OldDelivery = "", "b"
+		}
+		change(i)
+		return []journal.Record{{Intent: i}, {Done: &journal.Done{Sequence: sequence}}}
 	}
-	if got := read(t, write(t, append(back(protocol.RollbackByRequest), attempt2)...)).Tasks["form"].Beginning(); got != "older" {
-		t.Errorf("the beginning is %q", got)
+	// The first task takes checkpoints 1 and 2, and form, which begins then, takes checkpoint 3.
+	life := []journal.Record{attempt1, base, {TaskBegun: &journal.TaskBegun{Name: "first", From: "bt"}}}
+	life = append(life, step(1, "first", func(*journal.Intent) {})...)
+	life = append(life, step(2, "first", func(i *journal.Intent) { i.Completes = "first" })...)
+	life = append(life, journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", From: "t2"}})
+	life = append(life, step(3, "form", func(*journal.Intent) {})...)
+	back := func(change func(*journal.Intent)) []journal.Record {
+		return append(life[:len(life):len(life)], step(4, "form", func(i *journal.Intent) {
+			i.Restore, i.Chosen, i.Report.Rollback = "t1", true, &protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: 1}
+			change(i)
+		})...)
 	}
-	if got := read(t, write(t, back(protocol.RollbackBySupervision)...)).Tasks["form"].Beginning(); got != "bt" {
-		t.Errorf("the beginning is %q after a rollback of the watchdog", got)
+	for name, test := range map[string]struct {
+		change func(*journal.Intent)
+		want   string
+	}{
+		"to an older state":       {func(*journal.Intent) {}, "t1"},
+		"to its beginning":        {func(i *journal.Intent) { i.Restore, i.Report.Rollback.To = "t2", 2 }, "t2"},
+		"to a state of the task":  {func(i *journal.Intent) { i.Restore, i.Report.Rollback.To = "t3", 3 }, "t2"},
+		"to the last valid state": {func(i *journal.Intent) { i.Restore, i.Report.Rollback.To = "t3", 0 }, "t2"},
+		"of paths":                {func(i *journal.Intent) { i.RestorePaths = [][]byte{[]byte("web")} }, "t2"},
+		"by the watchdog":         {func(i *journal.Intent) { i.Report.Rollback.Cause = protocol.RollbackBySupervision }, "t2"},
+		"because of a violation":  {func(i *journal.Intent) { i.Chosen = false }, "t2"},
+		"that never came":         {nil, "t2"},
+	} {
+		records := life
+		if test.change != nil {
+			records = back(test.change)
+		}
+		for _, s := range []journal.State{read(t, write(t, records...)), read(t, write(t, append(records[:len(records):len(records)], attempt2, journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", From: "t9"}})...))} {
+			if got := s.Tasks["form"].Beginning(); got != test.want {
+				t.Errorf("a rollback %s: the beginning is %q, want %q", name, got, test.want)
+			}
+		}
 	}
-	records := back(protocol.RollbackByRequest)
+	records := back(func(*journal.Intent) {})
 	old := snapshotOf(t, 1, records...)
-	form := old.Snapshot.State.Tasks["form"]
-	form.Chosen = "" // as an earlier version has it
-	old.Snapshot.State.Tasks["form"] = form
+	for name, task := range old.Snapshot.State.Tasks { // as an earlier version has them
+		task.Since, task.Chosen = 0, ""
+		old.Snapshot.State.Tasks[name] = task
+	}
 	if _, err := journal.Replay(append(records, old)); err != nil {
 		t.Errorf("a snapshot of an earlier version: %v", err)
 	}

@@ -96,7 +96,7 @@ func (s State) Working() string {
 // Unfinished is a task that began in this attempt or in an earlier one, and is neither over nor dropped. It is the last such task in the
 // orders or, if there is none, one that they no longer list. The name is empty if there is none.
 func (s State) Unfinished() (name string, task Task) {
-	unfinished := func(t Task) bool { return !t.Over() && (t.Policy.Hash != "" || t.From != "") }
+	unfinished := func(t Task) bool { return !t.Over() && t.started() }
 	for _, known := range slices.Sorted(maps.Keys(s.Tasks)) {
 		if have := s.Tasks[known]; unfinished(have) {
 			name, task = known, have
@@ -432,11 +432,12 @@ func (s *State) done(d Done) error {
 	return nil
 }
 
-// chosen remembers the tree that a user has restored while a task was unfinished. Work that the user took back must not come back with an abort.
+// chosen remembers the tree that a user has restored, if it is older than the unfinished task. Work that the user took back must not come back with an
+// abort of the task.
 func (s *State) chosen(i Intent) {
 	r := i.Report.Rollback
 	name, t := s.Unfinished()
-	if !i.Chosen || r == nil || r.Cause != protocol.RollbackByRequest || name == "" || t.Aborting != nil {
+	if !i.Chosen || len(i.RestorePaths) > 0 || r == nil || r.Cause != protocol.RollbackByRequest || name == "" || r.To == 0 || r.To > t.Since {
 		return
 	}
 	t.Chosen = i.Restore

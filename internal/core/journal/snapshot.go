@@ -54,13 +54,13 @@ func (s *State) snapshot(n Snapshot) error {
 		now.Gated = nil
 	}
 	now.Tasks = maps.Clone(now.Tasks)
-	for name, t := range now.Tasks { // so is one without the works of tasks, or without what users chose, and who began to read with it knows no more
+	for name, t := range now.Tasks { // so is one without the works of tasks, or without the checkpoints before them, and who began to read with it knows no more
 		if n.State.Tasks[name].Work == (protocol.TaskWork{}) {
 			t.Work = protocol.TaskWork{}
 			now.Tasks[name] = t
 		}
-		if n.State.Tasks[name].Chosen == "" {
-			t.Chosen = ""
+		if n.State.Tasks[name].Since == 0 {
+			t.Since, t.Chosen = 0, ""
 			now.Tasks[name] = t
 		}
 	}

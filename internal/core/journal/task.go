@@ -66,7 +66,9 @@ type Task struct {
 	Done bool
 	// Failures is how often its agent has failed, in all attempts; only of a task that is aborted after too many.
 	Failures int `json:",omitempty"`
-	// Chosen is the tree that a user has restored since the first start of the task; empty if there is none.
+	// Since is the newest checkpoint at the first start of the task; zero if there was none. Chosen is the tree of that checkpoint or of an earlier one
+	// which a user has restored since; empty if there is none.
+	Since  int64  `json:",omitempty"`
 	Chosen string `json:",omitempty"`
 	// Aborting: the task cannot be done, and its changes are about to leave the workspace; nil if that is not so. Aborted: they have left.
 	Aborting *TaskAborted `json:",omitempty"`
@@ -76,8 +78,11 @@ type Task struct {
 // Over says that nothing more is done about the task.
 func (t Task) Over() bool { return t.Done || t.Aborted }
 
+// started says that its agent has started in this attempt or in an earlier one, and that the task was not dropped since.
+func (t Task) started() bool { return t.Policy.Hash != "" || t.From != "" }
+
 // Beginning is the tree that the workspace goes back to when the task is aborted: the one that was promoted when its agent started for the first time,
-// or one that a user has chosen since. It is empty if no agent has started.
+// or an older one that a user has chosen since. It is empty if no agent has started.
 func (t Task) Beginning() string { return cmp.Or(t.Chosen, t.From) }
 
 // WentBack is a checkpoint that reverted work, and its objection.
@@ -107,6 +112,10 @@ func (s *State) begun(b TaskBegun) error {
 		}
 	}
 	was := s.Tasks[b.Name]
+	since := was.Since
+	if !was.started() {
+		since = s.Sequence
+	}
 	// Under Replay a lost agent begins anew. The answer to a question is for the agent that has asked it.
 	goes := was.Interrupted && (was.Parked || b.Policy.Supervision.RestartMode != policy.RestartReplay)
 	asked := was.Asked
@@ -115,7 +124,7 @@ func (s *State) begun(b TaskBegun) error {
 	}
 	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations,
 		Interrupted: goes, Asked: asked, Parked: was.Parked,
-		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work, Failures: was.Failures, Chosen: was.Chosen}
+		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work, Failures: was.Failures, Since: since, Chosen: was.Chosen}
 	return nil
 }
 
@@ -249,7 +258,7 @@ func (s *State) completed(name string, i Intent) {
 // next is the task as a new attempt begins with it. If only its gates are missing, its agent is not started again.
 func (t Task) next() Task {
 	n := Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work,
-		Failures: t.Failures, Chosen: t.Chosen}
+		Failures: t.Failures, Since: t.Since, Chosen: t.Chosen}
 	if t.Aborting != nil { // the watchdog completes it, without the agent
 		n.Begun, n.Ended, n.Interrupted, n.Corrections, n.Aborting = true, true, false, t.Corrections, t.Aborting
 		return n
