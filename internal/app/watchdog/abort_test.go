@@ -257,3 +257,39 @@ func TestInvalidWorkIsAborted(t *testing.T) {
 	}
 	w.wantEveryCheckpointOnce()
 }
+
+// TestAnAbortThatThePolicyRefuses: if the state without the task may not be there any more, the Feature is blocked as it would be without the abort. A retry
+// under another policy completes the abort.
+func TestAnAbortThatThePolicyRefuses(t *testing.T) {
+	t.Parallel()
+	w := newAborting(t)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] += `; [ $task$TIDEWAITER_ATTEMPT != form1 ] || { ` + w.signalled("form") + w.waitFor("never") + `}`
+	})
+	p := w.start(1, nil)
+	w.waitSignal("form")
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+	wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
+
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Suspend = false
+		shadow(o)
+		o.Plan.Forbidden = append(o.Plan.Forbidden, "web/first.html")
+	})
+	f := w.start(2, nil).finish()
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
+	if !strings.Contains(f.Message, "the watchdog cannot take its changes out of the workspace: the policy (strategy Shadow") {
+		t.Errorf("message %q", f.Message)
+	}
+
+	w.intake.Order(func(o *protocol.Orders) { o.Plan.Forbidden = []string{"web/legacy/**"} })
+	f = w.start(3, nil).finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/first.html\nA\tweb/save.html" {
+		t.Errorf("branch changes %q", got)
+	}
+	if got := w.aborts(); len(got) != 2 || got[0].ID == got[1].ID || got[0].Message != got[1].Message {
+		t.Errorf("aborts %+v", got)
+	}
+	w.wantEveryCheckpointOnce()
+}

@@ -97,7 +97,9 @@ func (l *loop) occasion(a supervise.Action) checkpoint.Occasion {
 	o := checkpoint.Occasion{Trigger: a.Trigger, Closes: a.Closes, Aborts: a.Aborts, Hold: a.Hold, Requests: a.Requests, Orders: l.latest, Terms: checkpoint.TermsOf(l.latest)}
 	if task, ok := l.state.Task(a.Task); ok {
 		o.Task, o.Ending = task.Name, l.state.Ending(task)
-		o.Pin(l.attempt.journal.State().Tasks[task.Name])
+		if !a.Aborts { // what is left without the task has to comply with the policy of now
+			o.Pin(l.attempt.journal.State().Tasks[task.Name])
+		}
 	}
 	if l.state.Agent.Connected && l.state.Agent.Leftovers {
 		var ask *protocol.RunnerAsk

@@ -85,7 +85,7 @@ func (t *Task) aborted(left bool, objection string) {
 		return
 	}
 	t.Phase = Failed
-	t.Message += "; the watchdog cannot take its changes out of the workspace: " + cmp.Or(objection, "the state without them is not promoted")
+	t.Message = strings.TrimRight(t.Message, ".") + "; the watchdog cannot take its changes out of the workspace: " + cmp.Or(objection, "the state without them is not promoted")
 }
 
 // nothingDone says that the orders list tasks, and that each of them was aborted.
