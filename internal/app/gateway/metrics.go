@@ -171,7 +171,7 @@ func (m *instruments) happened(namespace string, e protocol.HistoryEntry) {
 		}
 	case e.Kind == protocol.HistoryPlan:
 		outcome := protocol.HistoryUnavailable
-		if e.Event == protocol.HistoryProposed {
+		if e.Event == protocol.HistoryProposed || e.Event == protocol.HistoryApproved {
 			outcome = e.Event
 		}
 		m.plans.WithLabelValues(namespace, outcome).Inc()

@@ -35,7 +35,7 @@ type Teller struct {
 func NewTeller(s journal.State) *Teller {
 	t := &Teller{open: map[string]string{}, answered: map[string]bool{}}
 	for name, task := range s.Tasks {
-		if task.Begun && !task.Done {
+		if task.Begun && !task.Over() && task.Aborting == nil {
 			t.open[name] = task.Gating
 		}
 	}
@@ -87,6 +87,8 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 		e = protocol.HistoryEntry{Kind: protocol.HistoryAttempt, Event: r.Final.Outcome, Name: after.Run, Message: r.Final.Reason + ": " + r.Final.Message}
 	case r.Planned != nil:
 		e = planned(*r.Planned)
+	case r.PlanApproved != nil:
+		e = protocol.HistoryEntry{Kind: protocol.HistoryPlan, Event: protocol.HistoryApproved, Name: r.PlanApproved.Hash}
 	case r.TaskBegun != nil:
 		e = task(r.TaskBegun.Name, protocol.HistoryBegun)
 		t.open[e.Task] = ""
@@ -112,6 +114,10 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 		e.Cause, e.Text = protocol.CauseDeliveryGate, r.TaskAdded.Text
 	case r.TaskDropped != nil:
 		e = task(r.TaskDropped.Name, protocol.HistoryDropped)
+		delete(t.open, e.Task)
+	case r.TaskAborted != nil:
+		e = task(r.TaskAborted.Name, protocol.HistoryAborted)
+		e.Message = r.TaskAborted.Reason + ": " + r.TaskAborted.Message
 		delete(t.open, e.Task)
 	case r.GateRan != nil:
 		e = gate(r.GateRan.Task, r.GateRan.Result)

@@ -57,6 +57,7 @@ var plan = protocol.Proposal{Milestones: []protocol.ProposedMilestone{{Name: "on
 func life() []journal.Record {
 	list := []journal.Record{
 		{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}}, orders(), {Base: &journal.Base{Commit: "base", Tree: "bt"}}, {Planned: &journal.Planned{Plan: &plan}},
+		{PlanApproved: &journal.PlanApproved{Hash: plans.Hash(plan)}},
 		{TaskBegun: &journal.TaskBegun{Name: "form"}}, {TaskStarted: &journal.TaskStarted{Name: "form", Start: 1, Session: true}},
 		{Asked: &protocol.Question{ID: "q1", Text: "Which color?", At: noon}}, {TaskParked: &journal.TaskParked{Name: "form"}}, {TaskEnded: &journal.TaskEnded{Name: "form", ExitCode: 143, Stopped: true}},
 		{Final: &protocol.FinalReport{Outcome: protocol.OutcomeParked, Reason: "WaitingForAnswer", Message: "it waits"}},
@@ -123,6 +124,7 @@ func TestLife(t *testing.T) {
 	want := []e{
 		attempt(1, protocol.HistoryBegun, ""),
 		{Attempt: 1, Kind: protocol.HistoryPlan, Event: protocol.HistoryProposed, Name: plans.Hash(plan), Message: "milestones: 1, tasks: 1"},
+		{Attempt: 1, Kind: protocol.HistoryPlan, Event: protocol.HistoryApproved, Name: plans.Hash(plan)},
 		task(1, protocol.HistoryBegun, "", ""),
 		{Attempt: 1, Kind: protocol.HistoryQuestion, Event: protocol.HistoryAsked, Task: "form", Name: "q1", Message: "Which color?", Text: "Which color?"},
 		task(1, protocol.HistoryParked, "", ""), stopped, attempt(1, protocol.OutcomeParked, "WaitingForAnswer: it waits"),

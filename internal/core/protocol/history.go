@@ -46,11 +46,13 @@ func HistoryKinds() []string {
 const (
 	// HistoryBegun of an attempt or a task.
 	HistoryBegun = "Begun"
-	// HistoryProposed of a plan, and HistoryUnavailable where there is none.
+	// HistoryProposed and HistoryApproved of a plan, and HistoryUnavailable where there is none.
 	HistoryProposed    = "Proposed"
+	HistoryApproved    = "Approved"
 	HistoryUnavailable = "Unavailable"
 	// Events of a task. Ended: the agent's process has ended. Completed: the agent says that it is done. Done: its closing checkpoint is taken
 	// and its gates have passed. Added: gates before the delivery have failed, and an agent gets this task. Dropped: the orders no longer list it.
+	// Aborted: it cannot be done, and the work continues without it.
 	HistoryCorrected = "Corrected"
 	HistoryRestarted = "Restarted"
 	HistoryRejected  = "Rejected"
@@ -60,6 +62,7 @@ const (
 	HistoryDone      = "Done"
 	HistoryAdded     = "Added"
 	HistoryDropped   = "Dropped"
+	HistoryAborted   = "Aborted"
 	// HistoryAsked of a question for whose answer the agent waits, and HistoryGuessed of one for which it does not wait.
 	HistoryAsked   = "Asked"
 	HistoryGuessed = "Guessed"

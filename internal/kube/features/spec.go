@@ -163,7 +163,7 @@ func gateFailures(r *v1alpha1.RunStatus) (list []string, unstarted bool) {
 		}
 	}
 	for _, t := range r.Tasks {
-		if t.State != protocol.TaskDone {
+		if t.State != protocol.TaskDone && t.State != protocol.TaskAborted { // what has failed on an aborted task is gone
 			add(fmt.Sprintf("of task %q", t.Name), t.Gates)
 		}
 	}

@@ -91,7 +91,7 @@ var (
 	}
 	PlansMade = Definition{
 		Name: "tidewaiter_plans_total", Kind: Counter, Help: "Attempts to let a model divide the work of a Feature.",
-		Labels: []Label{namespaceLabel, {"outcome", "Proposed, Unavailable (the model did not answer, or its plan could not be used)"}},
+		Labels: []Label{namespaceLabel, {"outcome", "Proposed, Approved (by a user), Unavailable (the model did not answer, or its plan could not be used)"}},
 	}
 	LedgerDropped = Definition{
 		Name: "tidewaiter_ledger_dropped_total", Kind: Counter, Help: "What the ledger dropped because it was nearly full, from the Features that had the most in it.",

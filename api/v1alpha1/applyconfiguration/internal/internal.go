@@ -1020,6 +1020,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+    - name: taskFailures
+      type:
+        scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ForeignDelivery
   map:
     fields:
@@ -1240,6 +1243,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: onTaskAborted
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TaskAbortedAction
     - name: tasks
       type:
         list:
@@ -2233,9 +2239,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TaskAbortedAction
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TaskStatus
   map:
     fields:
+    - name: corrections
+      type:
+        scalar: numeric
     - name: exitCode
       type:
         scalar: numeric
@@ -2245,6 +2256,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GateStatus
           elementRelationship: atomic
+    - name: message
+      type:
+        scalar: string
     - name: name
       type:
         scalar: string
