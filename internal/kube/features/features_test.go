@@ -59,6 +59,7 @@ func TestRunIsWhole(t *testing.T) {
 	var status v1alpha1.RunStatus
 	filled.Value(t, &status)
 	status.Anomalies[0].Type, status.Anomalies[0].Cause = v1alpha1.ConditionAgentStalled, protocol.CauseProvider
+	status.DeliveryGates[0].State = protocol.GateNotStarted
 	run := reflect.ValueOf(*Run(&v1alpha1.Feature{Status: v1alpha1.FeatureStatus{Run: &status}}))
 	for i := range run.NumField() {
 		if run.Field(i).IsZero() {
