@@ -65,7 +65,7 @@ func TestProofs(t *testing.T) {
 
 // TestCompleteOrders: tasks that were added follow the ones of the orders, with the gates of the last one. The text of one that is done is not kept.
 func TestCompleteOrders(t *testing.T) {
-	o := protocol.Orders{Tasks: []protocol.Task{{Name: "form", Gates: []string{"unit"}}}}
+	o := protocol.Orders{Tasks: []protocol.Task{{Name: "form", Gates: []string{"unit"}, Continue: true}}}
 	s := journal.State{}
 	if got := s.Complete(o); len(got.Tasks) != 1 || s.NextAdded() != "delivery/gates/1" {
 		t.Errorf("%+v, next %s", got.Tasks, s.NextAdded())
@@ -75,7 +75,7 @@ func TestCompleteOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Complete(o)
-	if len(got.Tasks) != 3 || got.Tasks[1].Instructions != "" || got.Tasks[2].Instructions != "Two." || len(got.GatesOf("delivery/gates/2")) != 0 || got.Tasks[2].Gates[0] != "unit" {
+	if len(got.Tasks) != 3 || got.Tasks[1].Instructions != "" || got.Tasks[2].Instructions != "Two." || len(got.GatesOf("delivery/gates/2")) != 0 || got.Tasks[2].Gates[0] != "unit" || got.Tasks[1].Continue || got.Tasks[2].Continue {
 		t.Errorf("%+v", got.Tasks)
 	}
 	if len(o.Tasks) != 1 || len(s.Complete(protocol.Orders{}).Tasks) != 0 {

@@ -73,6 +73,11 @@ func TestAUsersMilestonesComeFirst(t *testing.T) {
 	if diff := cmp.Diff(want, o.Tasks); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
+	continues := listed()
+	continues.Tasks[0].Continue = true
+	if o := plans.Apply(continues, p); !o.Tasks[0].Continue || o.Tasks[1].Continue {
+		t.Errorf("only the user says that the work continues without a task: %+v", o.Tasks)
+	}
 	p.Milestones = p.Milestones[:1]
 	if o := plans.Apply(listed(), p); cmp.Diff(listed().Tasks, o.Tasks) != "" || o.Plan.Proposed != nil {
 		t.Errorf("a plan with nothing new has %v", o.Tasks)
@@ -104,6 +109,7 @@ func TestRead(t *testing.T) {
 		"no milestones":                  {work(), `{"milestones":[]}`, "does not match its schema"},
 		"no instructions":                {work(), `{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":""}]}]}`, "does not match its schema"},
 		"a name with a slash":            {work(), plan(task("a/b", "")), "does not match its schema"},
+		"what happens after an abort":    {work(), `{"milestones":[{"name":"m","onTaskAborted":"Continue","tasks":[{"name":"t","instructions":"x"}]}]}`, "does not match its schema"},
 		"a member that there is not":     {work(), plan(task("a", `,"contracts":["x"]`)), "does not match its schema"},
 		"instructions that are too long": {work(), plan(`{"name":"t","instructions":"` + strings.Repeat("x", plans.MaxInstructions+1) + `"}`), "does not match its schema"},
 		"too many tasks":                 {work(), large, "The plan has 34 tasks in all"},
