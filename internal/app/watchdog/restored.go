@@ -81,5 +81,7 @@ func aborts(task *supervise.Task, have journal.Task, requests map[string]protoco
 		task.Abort = have.Aborting.ID
 	case went.OK:
 		task.Abort, task.Back = have.Aborting.ID, true
+	default:
+		task.Decided = true
 	}
 }

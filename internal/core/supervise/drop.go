@@ -26,6 +26,9 @@ func (s *State) list(o protocol.Orders, done, aborted func(name string) bool) {
 			t.Phase = Aborted
 		}
 		t.Listed, t.Continue = true, named.Continue
+		if t.Phase == Aborting && !t.Continue && t.Abort == "" && !t.Decided && s.Doing != Abort { // nothing has been done about it
+			t.Phase = Failed
+		}
 		if t.Phase == Gating && !t.Dropped {
 			t.Gates = o.GatesOf(t.Name)
 			t.prove(s.corrects(t))

@@ -71,8 +71,10 @@ type Task struct {
 	// earlier attempts.
 	Continue bool
 	Failures int
-	// Abort is the ID of the rollback of a task that is being aborted, once the journal has it; empty before.
-	Abort string
+	// Abort is the ID of the rollback of a task that is being aborted, once the journal has it; empty before. Decided: an earlier attempt has decided
+	// to abort the task, and its rollback was refused.
+	Abort   string
+	Decided bool
 	// Listed: the orders list it. Dropped: they did not list it at some time since it began, so its agent ends, and a task that is listed again
 	// begins again after that.
 	Listed, Dropped bool

@@ -1,0 +1,36 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise_test
+
+import (
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+)
+
+// TestAUserTakesBackThatTheWorkContinues: as long as the journal does not have the decision, the task blocks. After that it is aborted, also if the
+// rollback was refused in an earlier attempt.
+func TestAUserTakesBackThatTheWorkContinues(t *testing.T) {
+	now, o := epoch, protocol.Orders{Tasks: []protocol.Task{{Name: "form", Continue: true}, {Name: "save"}}}
+	s := supervise.State{}.Apply(supervise.Ordered{Orders: o}, now).Apply(supervise.Connected{}, now)
+	s = s.Begin(supervise.Next(s, now)).Apply(supervise.NotStarted{Message: "no such file"}, now)
+	abort := supervise.Next(s, now)
+	if abort.Kind != supervise.Abort || abort.Task != "form" || abort.Reason != protocol.ReasonAgentNotStarted {
+		t.Fatalf("first %+v", abort)
+	}
+	blocks := protocol.Orders{Tasks: []protocol.Task{{Name: "form"}, {Name: "save"}}}
+	if a := supervise.Next(s.Apply(supervise.Ordered{Orders: blocks}, now), now); a.Kind != supervise.Finish || a.Final.Outcome != protocol.OutcomeAgentFailed || a.Final.TaskFailures != 0 {
+		t.Errorf("before the record: %+v", a)
+	}
+	noting := s.Begin(abort).Apply(supervise.Ordered{Orders: blocks}, now)
+	noted := noting.Apply(supervise.GivenUp{Task: "form", ID: "steering/abort/1/0"}, now)
+	if a := supervise.Next(noted.Apply(supervise.Ordered{Orders: blocks}, now), now); a.Kind != supervise.Rollback || !a.Aborts || a.Request.ID != "steering/abort/1/0" {
+		t.Errorf("after the record: %+v", a)
+	}
+	refused := supervise.State{Tasks: []supervise.Task{{Name: "form", Phase: supervise.Aborting, Begun: true, Decided: true, Reason: protocol.ReasonGateFailed, Message: "no"}}}
+	if a := supervise.Next(refused.Apply(supervise.Ordered{Orders: blocks}, now).Apply(supervise.Connected{}, now), now); a.Kind != supervise.Abort {
+		t.Errorf("after a refused rollback: %+v", a)
+	}
+}
