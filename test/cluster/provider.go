@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 )
 
 // Names of the scripted provider and of its entry in the gateway's configuration.
@@ -251,13 +254,13 @@ func (p *Provider) ready(ctx context.Context) (bool, error) {
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// Asked are the last requests that the provider got.
-func (p *Provider) Asked(ctx context.Context) ([]Asked, error) {
+// Asked are the last requests that the provider got, of those whose bodies have a text.
+func (p *Provider) Asked(ctx context.Context, about string) ([]Asked, error) {
 	pod, err := p.pod(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find the provider: %w", err)
 	}
-	text, err := p.cluster.get(ctx, p.namespace, pod, providerPort+1, "/")
+	text, err := p.cluster.get(ctx, p.namespace, pod, providerPort+1, "/?"+url.Values{provider.About: {about}}.Encode())
 	if err != nil {
 		return nil, err
 	}

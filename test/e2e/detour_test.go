@@ -75,7 +75,7 @@ func TestNoDetour(t *testing.T) {
 		t.Errorf("the answers (-want +got):\n%s", diff)
 	}
 
-	asked, err := provider.Asked(p.ctx)
+	asked, err := provider.Asked(p.ctx, secret)
 	p.must(err, "ask the provider")
 	for i, r := range requests {
 		reached := false

@@ -35,10 +35,10 @@ func (p *place) climbs(ladder v1alpha1.Rung) {
 // bodies of the requests about something, in order.
 func (p *place) bodies(about string) (all []string) {
 	p.Helper()
-	asked, err := provider.Asked(p.ctx)
+	asked, err := provider.Asked(p.ctx, "Write a page about "+about)
 	p.must(err, "ask the provider")
 	for _, a := range asked {
-		if strings.Contains(a.Body, "Write a page about "+about) && strings.Contains(a.Body, `"tools"`) {
+		if strings.Contains(a.Body, `"tools"`) {
 			all = append(all, a.Body)
 		}
 	}

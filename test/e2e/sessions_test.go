@@ -67,7 +67,7 @@ func session(t *testing.T, p *place, runtime, about, script string, more ...func
 // said are the texts that the provider was sent about something, the last request of all.
 func said(p *place, about string) string {
 	p.Helper()
-	asked, err := provider.Asked(p.ctx)
+	asked, err := provider.Asked(p.ctx, "Write a page about "+about)
 	p.must(err, "ask the provider")
 	last := ""
 	for _, a := range asked {

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -110,10 +111,15 @@ func (s *Server) Recorded() []Recorded {
 	return all
 }
 
-// ServeRecorded returns the last requests as a JSON list.
-func (s *Server) ServeRecorded(w http.ResponseWriter, _ *http.Request) {
+// About is the parameter of ServeRecorded.
+const About = "about"
+
+// ServeRecorded returns the last requests as a JSON list: those whose bodies have the text of the parameter About, or all.
+func (s *Server) ServeRecorded(w http.ResponseWriter, r *http.Request) {
+	about := r.URL.Query().Get(About)
+	recorded := slices.DeleteFunc(s.Recorded(), func(r Recorded) bool { return !strings.Contains(r.Body, about) })
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(encode(s.Recorded()))
+	_, _ = w.Write(encode(recorded))
 }
 
 // ServeHTTP implements http.Handler.
