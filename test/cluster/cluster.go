@@ -98,9 +98,15 @@ func (c *Cluster) DeleteProject(ctx context.Context, name string) error {
 	})
 }
 
-// Until calls done every 200 ms until it returns true, fails, or ctx ends.
+// Until calls done every 500 ms until it returns true or ctx ends. An error is tried again.
 func Until(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
-	ticker := time.NewTicker(200 * time.Millisecond)
+	return Every(ctx, 500*time.Millisecond, what, done)
+}
+
+// Every is Until with a pause of the caller's, for what costs more than a request. To start a command in a container costs the node a tenth of a second of a
+// processor.
+func Every(ctx context.Context, pause time.Duration, what string, done func(context.Context) (bool, error)) error {
+	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
 		ok, err := done(ctx)

@@ -90,7 +90,7 @@ func TestSUP3AnswersAreCheckedAndFormatted(t *testing.T) {
 // wrong. What the agent wrote is kept and not delivered.
 func TestSUP7ExhaustedRetriesFailTheTask(t *testing.T) {
 	t.Parallel()
-	for _, runtime := range runtimesWithSessions {
+	for _, runtime := range oneOfEachDialect {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
 			p, about := newPlace(t, 5*time.Minute), "failures by "+runtime

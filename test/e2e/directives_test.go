@@ -30,7 +30,7 @@ func directive(f *v1alpha1.Feature, id string) v1alpha1.DirectiveStatus {
 // and answers a question. When the manager is back, each model is told with its next call, once, follows, and says so; the status shows it.
 func TestDirectivesAndAnswers(t *testing.T) {
 	p := newPlace(t, 10*time.Minute)
-	for _, runtime := range runtimesWithSessions {
+	for _, runtime := range oneOfEachDialect {
 		p.feature(runtime, "", func(s *v1alpha1.FeatureSpec) {
 			s.Agent = v1alpha1.Agent{Runtime: runtime, Image: agentImage(t, runtime)}
 			s.Plan = &v1alpha1.Plan{AllowedAreas: []string{runtime + "/**"}}
@@ -47,7 +47,7 @@ func TestDirectivesAndAnswers(t *testing.T) {
 until mcpagent ask_user question_id=q1 question='Which colour shall it have?' > answer && grep -q '"status":"answered"' answer; do sleep 1; done
 mcpagent directive_settle directive_id=use-dict outcome='ALREADY HANDLED' reason='there is no label'
 mcpagent task_complete summary="It is done."`, deterministic("colour/**"))
-	for _, runtime := range runtimesWithSessions {
+	for _, runtime := range oneOfEachDialect {
 		p.until(runtime, "a turn", func(f *v1alpha1.Feature) bool { return f.Status.Run != nil && f.Status.Run.Turn >= 1 })
 	}
 	p.phase("colour", v1alpha1.PhaseAwaitingInput, v1alpha1.ReasonAwaitingInput)
@@ -56,7 +56,7 @@ mcpagent task_complete summary="It is done."`, deterministic("colour/**"))
 	give := func(s *v1alpha1.FeatureSpec) {
 		s.Directives = []v1alpha1.Directive{{ID: "use-dict", Priority: "Critical", Description: "Take the labels from the dictionary.", Rationale: "They are translated there."}}
 	}
-	for _, runtime := range runtimesWithSessions {
+	for _, runtime := range oneOfEachDialect {
 		p.change(runtime, give)
 	}
 	p.change("colour", func(s *v1alpha1.FeatureSpec) {
@@ -65,7 +65,7 @@ mcpagent task_complete summary="It is done."`, deterministic("colour/**"))
 	})
 	p.scaleManager(2)
 
-	for _, runtime := range runtimesWithSessions {
+	for _, runtime := range oneOfEachDialect {
 		f := p.phase(runtime, v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 		if d := directive(f, "use-dict"); d.State != "Addressed" || d.Source != "Person" || !strings.Contains(d.Message, "by dict.html") || len(f.Status.Run.Directives) != 1 {
 			t.Errorf("%s: directives: %+v", runtime, f.Status.Run.Directives)

@@ -21,33 +21,6 @@ func gate(name, script string) v1alpha1.Gate {
 	return v1alpha1.Gate{Name: name, Command: []string{"/bin/sh", "-c", script}, Timeout: &metav1.Duration{Duration: time.Minute}}
 }
 
-// TestGatesProveATask: an agent with a session hears what its gate said, and mends its work; nothing that the agent leaves changes what the gate does.
-func TestGatesProveATask(t *testing.T) {
-	t.Parallel()
-	for _, runtime := range runtimesWithSessions {
-		t.Run(runtime, func(t *testing.T) {
-			t.Parallel()
-			p, about := newPlace(t, 5*time.Minute), "gates of "+runtime
-			session(t, p, runtime, about, `turns:
-- text: I write it.
-  run: mkdir -p web "$HOME/bin" && echo bad > web/page.html && printf '#!/bin/sh\nexit 0\n' > "$HOME/bin/grep" && chmod +x "$HOME/bin/grep"
-- text: It is written.
-- text: I mend it.
-  run: echo good > web/page.html
-- text: It is mended.`, func(s *v1alpha1.FeatureSpec) {
-				s.Gates = []v1alpha1.Gate{gate("page", `[ -z "$(ls -A "$HOME")" ] && [ -z "$TIDEWAITER_TASK" ] || exit 5; grep -q good web/page.html || { echo "the page is bad"; exit 3; }`)}
-			})
-			f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
-			if got := p.history(f.Status.Branch); !strings.Contains(got, " blob 5\ngood\n") {
-				t.Errorf("the branch lacks the page:\n%s", got)
-			}
-			if body := said(p, about); !strings.Contains(body, "exited with code 3") || !strings.Contains(body, "the page is bad") {
-				t.Errorf("the session does not have what the gate said: %.3000s", body)
-			}
-		})
-	}
-}
-
 // TestGatesProveByReports: a gate with variables of its own and a report of tests passes when enough of them ran, and people read what it printed after
 // the pod is gone.
 func TestGatesProveByReports(t *testing.T) {

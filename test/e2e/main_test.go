@@ -161,8 +161,14 @@ func (p *place) feature(name, script string, change func(*v1alpha1.FeatureSpec))
 // until waits for something to be true of a Feature.
 func (p *place) until(name, what string, true_ func(*v1alpha1.Feature) bool) *v1alpha1.Feature {
 	p.Helper()
+	return p.every(500*time.Millisecond, name, what, true_)
+}
+
+// every is until with a pause of the caller's.
+func (p *place) every(pause time.Duration, name, what string, true_ func(*v1alpha1.Feature) bool) *v1alpha1.Feature {
+	p.Helper()
 	var f *v1alpha1.Feature
-	err := cluster.Until(p.ctx, what, func(ctx context.Context) (bool, error) {
+	err := cluster.Every(p.ctx, pause, what, func(ctx context.Context) (bool, error) {
 		var err error
 		f, err = k8s.Feature(ctx, p.project, name)
 		return err == nil && true_(f), err

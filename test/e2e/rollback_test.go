@@ -120,7 +120,7 @@ func (p *place) signal(name, file string) {
 func (p *place) inAgent(name, command string) string {
 	p.Helper()
 	var out string
-	p.until(name, command, func(f *v1alpha1.Feature) bool {
+	p.every(time.Second, name, command, func(f *v1alpha1.Feature) bool {
 		if f.Status.Job == nil || f.Status.Job.PodName == "" {
 			return false
 		}

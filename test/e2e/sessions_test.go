@@ -50,6 +50,9 @@ func (p *place) remembers(pod, runtime, said, command string) bool {
 // runtimesWithSessions are the real CLIs.
 var runtimesWithSessions = []string{"claude-code", "codex", "opencode", "qwen-code", "gemini-cli"}
 
+// oneOfEachDialect are real CLIs for what depends on the dialect of requests and answers, and on nothing else of a CLI.
+var oneOfEachDialect = []string{"claude-code", "codex", "qwen-code", "gemini-cli"}
+
 // session is a Feature of a real CLI whose model plays a script.
 func session(t *testing.T, p *place, runtime, about, script string, more ...func(*v1alpha1.FeatureSpec)) {
 	t.Helper()
@@ -71,15 +74,15 @@ func said(p *place, about string) string {
 	p.must(err, "ask the provider")
 	last := ""
 	for _, a := range asked {
-		if strings.Contains(a.Body, "Write a page about "+about) && strings.Contains(a.Body, "\"tools\"") {
+		if strings.Contains(a.Body, "\"tools\"") {
 			last = a.Body
 		}
 	}
 	return last
 }
 
-// TestAgentIsToldAndFixes: a real CLI that has ended with work which breaks a rule goes on in its session, is told which rule and
-// where, and fixes it. Its work is delivered by the same attempt.
+// TestAgentIsToldAndFixes: a real CLI that has ended with work which breaks a rule continues in its session, is told which rule and where, and fixes it. Then a
+// gate fails: it is told what the gate said, and mends its work. Nothing that it leaves changes what the gate does. The same attempt delivers.
 func TestAgentIsToldAndFixes(t *testing.T) {
 	t.Parallel()
 	for _, runtime := range runtimesWithSessions {
@@ -88,20 +91,28 @@ func TestAgentIsToldAndFixes(t *testing.T) {
 			p, about := newPlace(t, 5*time.Minute), "storms by "+runtime
 			session(t, p, runtime, about, `turns:
 - text: I write too much.
-  run: mkdir -p web/legacy && echo good > web/storm.html && echo evil > web/legacy/storm.html
+  run: mkdir -p web/legacy "$HOME/bin" && echo bad > web/storm.html && echo evil > web/legacy/storm.html && printf '#!/bin/sh\nexit 0\n' > "$HOME/bin/grep" && chmod +x "$HOME/bin/grep"
 - text: It is written.
 - text: I fix it.
   run: rm web/legacy/storm.html
-- text: It is fixed.`)
+- text: It is fixed.
+- text: I mend it.
+  run: echo good > web/storm.html
+- text: It is mended.`, func(s *v1alpha1.FeatureSpec) {
+				s.Gates = []v1alpha1.Gate{gate("page", `[ -z "$(ls -A "$HOME")" ] && [ -z "$TIDEWAITER_TASK" ] || exit 5; grep -q good web/storm.html || { echo "the page is bad"; exit 3; }`)}
+			})
 			f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 			if f.Status.Attempt != 1 || f.Status.Checkpoints.Invalid == 0 {
 				t.Errorf("attempt %d, checkpoints %+v", f.Status.Attempt, f.Status.Checkpoints)
 			}
-			if got := p.history(f.Status.Branch); !strings.Contains(got, "web/storm.html") || strings.Contains(got, "evil") {
+			if got := p.history(f.Status.Branch); !strings.Contains(got, " blob 5\ngood\n") || strings.Contains(got, "evil") {
 				t.Errorf("the branch is not what it should be:\n%s", got)
 			}
 			body := said(p, about)
-			for _, part := range []string{"I write too much.", "Your work is not delivered yet", `web/legacy/storm.html\", rule forbidden-areas`} {
+			for _, part := range []string{
+				"I write too much.", "Your work is not delivered yet", `web/legacy/storm.html\", rule forbidden-areas`,
+				"Your task is not done yet: 1 of 1 gates failed.", "exited with code 3", "the page is bad",
+			} {
 				if !strings.Contains(body, part) {
 					t.Errorf("the last request lacks %q: %.3000s", part, body)
 				}
@@ -125,7 +136,7 @@ func TestAgentResumesItsSession(t *testing.T) {
 - text: I go on.
   run: echo two > web/two.html
 - text: It is written.`)
-			f := p.until("page", "the second turn in the client's session", func(f *v1alpha1.Feature) bool {
+			f := p.every(time.Second, "page", "the second turn in the client's session", func(f *v1alpha1.Feature) bool {
 				return f.Status.Job != nil && p.remembers(f.Status.Job.PodName, runtime, "I think for long.", "touch web/thinking")
 			})
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: f.Status.Job.PodName}}
@@ -167,7 +178,7 @@ func TestAgentGoesOnAsThePolicySays(t *testing.T) {
 - text: I go on.
   run: rm web/thinking; echo two > web/two.html
 - text: It is written.`)
-			f := p.until("page", "the second turn in the client's session", func(f *v1alpha1.Feature) bool {
+			f := p.every(time.Second, "page", "the second turn in the client's session", func(f *v1alpha1.Feature) bool {
 				if f.Status.Job == nil || !p.remembers(f.Status.Job.PodName, "claude-code", "I think for long.", "touch web/thinking") {
 					return false
 				}

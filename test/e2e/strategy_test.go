@@ -39,8 +39,9 @@ func (p *place) guard(paths v1alpha1.PathRules) {
 	p.must(k8s.Patch(p.ctx, policy, client.MergeFrom(before)), "guard paths")
 }
 
-// TestStrategies takes one look at a workspace with good and evil in it under each strategy. The agent is told, fixes what
-// is left to fix, and is delivered: nothing evil is ever in the branch's history.
+// TestStrategies takes one look at a workspace with good and evil in it under each strategy: Direct and Shadow where the manager chooses, and those that keep
+// what is good. The agent is told, fixes what is left to fix, and is delivered: nothing evil is ever in the branch's history. The test of this name in
+// internal/app/watchdog has every strategy with every way to revert.
 func TestStrategies(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -52,15 +53,6 @@ func TestStrategies(t *testing.T) {
 		found    []string
 		gone     []string
 	}{
-		"direct": {
-			change: func(*v1alpha1.Execution) {}, action: v1alpha1.ActionHeld, told: "none",
-			found: []string{"evil.md", "web/good.html"}, gone: []string{"\nREADME.md"},
-		},
-		"atomic": {
-			change: func(e *v1alpha1.Execution) { e.Strategy = v1alpha1.StrategyShadow },
-			action: v1alpha1.ActionReverted, told: "reverted",
-			found: []string{"README.md"}, gone: []string{"evil.md", "\nweb/good.html"},
-		},
 		"auto": { // Direct, as no rule is about what the plan allows
 			change: func(e *v1alpha1.Execution) { e.Strategy = v1alpha1.StrategyAuto },
 			rules:  []v1alpha1.PathRule{{Paths: []string{"api/**"}, Roles: []string{"other"}, Access: "Write"}},
@@ -80,20 +72,10 @@ func TestStrategies(t *testing.T) {
 			action: v1alpha1.ActionPartlyPromoted, told: "reverted",
 			found: []string{"README.md", "web/good.html"}, gone: []string{"evil.md"},
 		},
-		"revert-none": {
-			change:   func(e *v1alpha1.Execution) { e.RevertOnViolation = v1alpha1.RevertNone },
-			critical: true, action: v1alpha1.ActionHeld, told: "none",
-			found: []string{"evil.md", "web/good.html"}, gone: []string{"\nREADME.md"},
-		},
 		"revert-paths": {
 			change:   func(e *v1alpha1.Execution) { e.RevertOnViolation = v1alpha1.RevertViolatingPaths },
 			critical: true, action: v1alpha1.ActionReverted, told: "reverted",
 			found: []string{"README.md", "web/good.html"}, gone: []string{"evil.md"},
-		},
-		"revert-full": {
-			change:   func(e *v1alpha1.Execution) { e.RevertOnViolation = v1alpha1.RevertFull },
-			critical: true, action: v1alpha1.ActionReverted, told: "reverted",
-			found: []string{"README.md"}, gone: []string{"evil.md", "\nweb/good.html"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,13 +19,16 @@ import (
 var told = []string{"claude-code", "codex", "opencode"}
 
 // TestAgentsHear: a real CLI is told of its work with its next call of a model, while it works: what a checkpoint found broken, what was put
-// back, and that a person took something back. It does what it is told, and its work is delivered by the same attempt.
+// back, and that a person took something back. It does what it is told, and its work is delivered by the same attempt. What is told does not depend on the
+// CLI, so that only acknowledging, which needs the dialect of requests and of answers, is for all of them.
 func TestAgentsHear(t *testing.T) {
 	t.Parallel()
 	const good, evil = "mkdir -p web/legacy && echo good > web/page.html", "echo evil > web/legacy/page.html"
 	for name, tc := range map[string]struct {
 		script string
 		change func(*v1alpha1.FeatureSpec)
+		// by is who hears it: each of them once, and all of them what is heard in a request and answered.
+		by []string
 		// critical violations are to be acknowledged.
 		critical bool
 		// request of a person, once the first turn is done.
@@ -34,6 +37,7 @@ func TestAgentsHear(t *testing.T) {
 		want    []string
 	}{
 		"violation": {
+			by: []string{"claude-code"},
 			script: `turns:
 - text: I write too much.
   run: ` + good + ` && ` + evil + `
@@ -45,6 +49,7 @@ func TestAgentsHear(t *testing.T) {
 			want: []string{`web/legacy/page.html\", rule forbidden-areas: `, "All files are as you wrote them. Fix this now"},
 		},
 		"putback": {
+			by: []string{"codex"},
 			script: `turns:
 - text: I write too much.
   run: ` + good + ` && ` + evil + `
@@ -57,6 +62,7 @@ func TestAgentsHear(t *testing.T) {
 			want: []string{"Checkpoint page-1 found 1 broken rule of severity error.", `web/legacy/page.html\", rule forbidden-areas: `},
 		},
 		"corrected": {
+			by: []string{"opencode"},
 			script: `turns:
 - text: I write too much.
   run: ` + good + ` && ` + evil + `
@@ -69,6 +75,7 @@ func TestAgentsHear(t *testing.T) {
 			want:    []string{"Your work is not delivered yet: checkpoint page-1 breaks rules.", "files went back to the last valid checkpoint"},
 		},
 		"acknowledged": {
+			by: told,
 			script: `turns:
 - text: I write too much.
   run: ` + good + ` && ` + evil + `
@@ -80,6 +87,7 @@ func TestAgentsHear(t *testing.T) {
 			want: []string{"Checkpoint page-1 found 1 broken rule of severity critical.", `web/legacy/page.html\", rule forbidden-areas: `},
 		},
 		"rollback": {
+			by: []string{"codex"},
 			script: `turns:
 - text: I write a page.
   run: ` + good + `
@@ -91,7 +99,7 @@ func TestAgentsHear(t *testing.T) {
 			want:    []string{"Reverted 1 file: web/page.html."},
 		},
 	} {
-		for _, runtime := range told {
+		for _, runtime := range tc.by {
 			t.Run(name+"/"+runtime, func(t *testing.T) {
 				t.Parallel()
 				p, about := newPlace(t, 8*time.Minute), "beacons with "+name+" by "+runtime
