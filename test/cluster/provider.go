@@ -24,8 +24,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-
-	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 )
 
 // Names of the scripted provider and of its entry in the gateway's configuration.
@@ -260,7 +258,7 @@ func (p *Provider) Asked(ctx context.Context, about string) ([]Asked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the provider: %w", err)
 	}
-	text, err := p.cluster.get(ctx, p.namespace, pod, providerPort+1, "/?"+url.Values{provider.About: {about}}.Encode())
+	text, err := p.cluster.get(ctx, p.namespace, pod, providerPort+1, "/?"+url.Values{"about": {about}}.Encode())
 	if err != nil {
 		return nil, err
 	}

@@ -111,12 +111,9 @@ func (s *Server) Recorded() []Recorded {
 	return all
 }
 
-// About is the parameter of ServeRecorded.
-const About = "about"
-
-// ServeRecorded returns the last requests as a JSON list: those whose bodies have the text of the parameter About, or all.
+// ServeRecorded returns the last requests as a JSON list: those whose bodies have the text of the parameter about, or all.
 func (s *Server) ServeRecorded(w http.ResponseWriter, r *http.Request) {
-	about := r.URL.Query().Get(About)
+	about := r.URL.Query().Get("about")
 	recorded := slices.DeleteFunc(s.Recorded(), func(r Recorded) bool { return !strings.Contains(r.Body, about) })
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(encode(recorded))
