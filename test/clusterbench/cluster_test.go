@@ -316,11 +316,11 @@ func (s *site) starts(b *board.Board, number int, limit float64) {
 	rounds := max(1, 5/number)
 	var features, pods []time.Duration
 	for round := range rounds {
-		features = append(features, s.started(number, client.MatchingLabels{v1alpha1.LabelRun: v1alpha1.RunAgent}, func(i int) []client.Object {
+		features = append(features, s.started(number, agentContainer, client.MatchingLabels{v1alpha1.LabelRun: v1alpha1.RunAgent}, func(i int) []client.Object {
 			return []client.Object{s.feature(fmt.Sprintf("f%d-%d-%d", number, round, i), 300)}
 		}))
 		s.clear(&v1alpha1.Feature{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{})
-		pods = append(pods, s.started(number, client.MatchingLabels{bareLabel: "true"}, func(i int) []client.Object {
+		pods = append(pods, s.started(number, agentContainer, client.MatchingLabels{bareLabel: "true"}, func(i int) []client.Object {
 			return s.bare(fmt.Sprintf("p%d-%d-%d", number, round, i))
 		}))
 		s.clear(&corev1.Pod{}, &corev1.PersistentVolumeClaim{})
@@ -328,8 +328,8 @@ func (s *site) starts(b *board.Board, number int, limit float64) {
 	b.Ratio(fmt.Sprintf("cluster-start/features=%d", number), board.Median(features), board.Median(pods), board.AtMost(limit))
 }
 
-// started makes objects and gives the time until as many pods have their agent's container running.
-func (s *site) started(number int, which client.MatchingLabels, of func(i int) []client.Object) time.Duration {
+// started makes objects and gives the time until as many pods have a container with this name running.
+func (s *site) started(number int, container string, which client.MatchingLabels, of func(i int) []client.Object) time.Duration {
 	w, err := s.watch.Watch(s.ctx, &corev1.PodList{}, client.InNamespace(benchProject), which)
 	s.must(err)
 	defer w.Stop()
@@ -346,7 +346,7 @@ func (s *site) started(number int, which client.MatchingLabels, of func(i int) [
 			continue
 		}
 		for _, c := range p.Status.ContainerStatuses {
-			if c.Name == agentContainer && c.State.Running != nil {
+			if c.Name == container && c.State.Running != nil {
 				running[p.Name] = true
 			}
 		}
