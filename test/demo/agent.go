@@ -152,7 +152,9 @@ func planned(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) e
 	}
 	told := ""
 	for _, a := range asked {
-		told = a.Body[strings.Index(a.Body, correction):]
+		if _, rest, is := strings.Cut(a.Body, correction); is {
+			told = correction + rest
+		}
 	}
 	if told, err = jsonText(told); err != nil {
 		return err

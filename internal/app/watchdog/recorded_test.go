@@ -164,6 +164,18 @@ var recorded = map[string]func(t *testing.T) *world{
 		w.wantAborted(w.start(1, nil).finish())
 		return w
 	},
+	"approved": func(t *testing.T) *world {
+		w, _, hash := proposed(t)
+		w.planRequests(2, protocol.Request{ID: "a1", Kind: protocol.RequestApprovePlan, Hash: hash})
+		wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
+	"replanned": func(t *testing.T) *world {
+		w, run := replanned(t, nil)
+		w.signal("go")
+		wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"planned": func(t *testing.T) *world {
 		w, _ := newPlanned(t, "anthropic", planOfTwo)
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)

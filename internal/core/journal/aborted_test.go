@@ -5,6 +5,7 @@ package journal_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,9 +63,9 @@ func TestAbortedTask(t *testing.T) {
 		if r.Done != nil {
 			again := *records[len(records)-2].Intent
 			again.Sequence, again.OldChain, again.OldDelivery = 4, "k3", "d3"
-			before = append(records[:len(records):len(records)], journal.Record{Intent: &again})
+			before = slices.Concat(records, []journal.Record{{Intent: &again}})
 		}
-		if _, err := journal.Replay(append(before[:len(before):len(before)], r)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := journal.Replay(append(slices.Clip(before), r)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -121,7 +122,7 @@ func TestAUsersRollbackIsNotUndone(t *testing.T) {
 	life = append(life, journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", From: "t2"}})
 	life = append(life, step(3, "form", func(*journal.Intent) {})...)
 	back := func(change func(*journal.Intent)) []journal.Record {
-		return append(life[:len(life):len(life)], step(4, "form", func(i *journal.Intent) {
+		return append(slices.Clip(life), step(4, "form", func(i *journal.Intent) {
 			i.Restore, i.Chosen, i.Report.Rollback = "t1", true, &protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: 1}
 			change(i)
 		})...)
@@ -143,7 +144,7 @@ func TestAUsersRollbackIsNotUndone(t *testing.T) {
 		if test.change != nil {
 			records = back(test.change)
 		}
-		for _, s := range []journal.State{read(t, write(t, records...)), read(t, write(t, append(records[:len(records):len(records)], attempt2, journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", From: "t9"}})...))} {
+		for _, s := range []journal.State{read(t, write(t, records...)), read(t, write(t, append(slices.Clip(records), attempt2, journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", From: "t9"}})...))} {
 			if got := s.Tasks["form"].Beginning(); got != test.want {
 				t.Errorf("a rollback %s: the beginning is %q, want %q", name, got, test.want)
 			}

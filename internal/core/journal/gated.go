@@ -32,16 +32,19 @@ func (s *State) show(task string, r gates.Result) {
 	}
 	now.Results = append(now.Results, r)
 	all = append(all, now)
-	tasks := 0
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].Task != "" {
-			tasks++
-		}
-		if tasks > protocol.MaxTaskGates && all[i].Task != "" {
-			all = slices.Delete(all, i, i+1)
+	surplus := -protocol.MaxTaskGates
+	for _, g := range all {
+		if g.Task != "" {
+			surplus++
 		}
 	}
-	s.Gated = all
+	s.Gated = slices.DeleteFunc(all, func(g Gated) bool { // the oldest ones
+		if g.Task == "" || surplus <= 0 {
+			return false
+		}
+		surplus--
+		return true
+	})
 }
 
 // listed are the results of gates that the orders list with the same definitions.

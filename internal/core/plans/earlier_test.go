@@ -6,6 +6,7 @@ package plans_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,14 +26,7 @@ func first() protocol.Proposal {
 }
 
 func done(names ...string) func(string) bool {
-	return func(task string) bool {
-		for _, n := range names {
-			if n == task {
-				return true
-			}
-		}
-		return false
-	}
+	return func(task string) bool { return slices.Contains(names, task) }
 }
 
 // TestAnotherPlan: what is done stays in front, and the areas of done work stay open.
