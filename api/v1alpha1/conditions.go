@@ -26,7 +26,7 @@ const (
 	ConditionDeliveriesDisjoint = "DeliveriesDisjoint"
 	// ConditionPlanned: a model has divided the work. The condition exists for Features whose spec.planning is not None.
 	ConditionPlanned = "Planned"
-	// ConditionGatesPassed: every gate has passed on the work, after the tasks and before the delivery. The condition exists for Features that have gates.
+	// ConditionGatesPassed: every gate has passed on the work, after the tasks and before the delivery; gates of aborted tasks do not count. The condition exists for Features that have gates.
 	ConditionGatesPassed = "GatesPassed"
 	// ConditionCheckpointsValid: the newest checkpoint is valid.
 	ConditionCheckpointsValid = "CheckpointsValid"
@@ -174,7 +174,7 @@ const (
 	ReasonDeliveryTouches = "DeliveryTouches"
 	// ReasonPlanning: a model makes a plan before the first task starts.
 	ReasonPlanning = "Planning"
-	// ReasonGatesPassed: every gate has passed on the work.
+	// ReasonGatesPassed: every gate has passed on the work; gates of aborted tasks do not count.
 	ReasonGatesPassed = "GatesPassed"
 	// ReasonGatesPending: gates have not run yet on the work as it is now, and no newest result of a gate is a failure.
 	ReasonGatesPending = "GatesPending"

@@ -17,7 +17,7 @@ const (
 	PhasePreparing Phase = "Preparing"
 	// PhaseRunning: the agent works.
 	PhaseRunning Phase = "Running"
-	// PhaseAwaitingInput: the agent asked a question.
+	// PhaseAwaitingInput: the agent asked a question, or a plan waits for approval.
 	PhaseAwaitingInput Phase = "AwaitingInput"
 	// PhaseReadyToMerge: the work is done and valid, and waits for approval.
 	PhaseReadyToMerge Phase = "ReadyToMerge"

@@ -231,7 +231,7 @@ func watchdogRows() []row {
 		{pkg: dog + "deliver", why: why + "review, squash, push", allow: with(core, []string{dog + "checkpoint", dog + "faults", dog + "judging", dog + "remote", dog + "steps", git, obj, vol})},
 		{pkg: dog + "direct", why: why + "what users tell the agent, from orders to reports", allow: core},
 		{pkg: dog + "faults", why: why + "errors in the words of the protocol", allow: with(core, []string{dog + "remote", git, obj, vol, "internal/pod/spool"})},
-		{pkg: dog + "handover", why: why + "gives the gateway's ledger the changes of checkpoints and the steps of steering", allow: with(core, []string{dog + "steps", "internal/pod/durable", git, obj, vol, "internal/pod/gatewayclient", "internal/redacted"})},
+		{pkg: dog + "handover", why: why + "gives the gateway's ledger the changes of checkpoints, the steps of steering and the history", allow: with(core, []string{dog + "steps", "internal/pod/durable", git, obj, vol, "internal/pod/gatewayclient", "internal/redacted"})},
 		{pkg: dog + "health", why: why + "problems with a workaround in use now", allow: []string{"internal/core/plain", "internal/pod/vitals"}},
 		{pkg: dog + "inspect", why: why + "reads a trusted volume for users, and does not write", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/pod/eventlog"})},
 		{pkg: dog + "judging", why: why + "gives trees and contents to `core/judge`", allow: with(core, []string{git, obj, "internal/pod/workspace"})},

@@ -69,7 +69,7 @@ var planner = story{
 	check: planned,
 }
 
-// What the agent of planner is told of its gate begins with correction, and has fault, which the gate prints.
+// What the agent of planner hears of its gate begins with correction, and has fault, which the gate prints.
 const (
 	correction = "Your task is not done yet: 1 of 1 gates failed."
 	fault      = "a tour has at least two stops"
@@ -214,7 +214,7 @@ func steered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) e
 	return delivered(ctx, d, f, mirror)
 }
 
-// supervisor begins what a model is told by its supervisor, and repeats is in it where the model repeats itself.
+// supervisor begins what the supervisor tells a model, and repeats is in it if the model repeats itself.
 const (
 	supervisor = "[SUPERVISOR] "
 	repeats    = "the same call of"

@@ -18,7 +18,7 @@ type Gated struct {
 	Results []gates.Result `json:",omitempty"`
 }
 
-// show keeps the result of a gate for people: those of the newest protocol.MaxTaskGates tasks, and those before the delivery.
+// show keeps the result of a gate for people, if it is a gate before the delivery or of one of the newest protocol.MaxTaskGates tasks.
 func (s *State) show(task string, r gates.Result) {
 	r = gates.Result{Gate: r.Gate, Definition: r.Definition, Tree: r.Tree, State: r.State, ExitCode: r.ExitCode}
 	now := Gated{Task: task}

@@ -40,7 +40,7 @@ func (m Memory) settled(s situation, f *Final) Memory {
 			u.Attempts += m.Unserved.Attempts
 		}
 		m.Unserved = &u
-	case f.Outcome == protocol.OutcomeAgentFailed && f.TaskFailures > 0: // retries are those of the task, which the watchdog aborts after them
+	case f.Outcome == protocol.OutcomeAgentFailed && f.TaskFailures > 0: // the retries count for the task, and the watchdog aborts it after them
 		m.Failures, m.Unserved = f.TaskFailures, nil
 	case f.Outcome == protocol.OutcomeAgentFailed:
 		m.Failures, m.Unserved = m.Failures+1, nil

@@ -113,7 +113,7 @@ func (s State) notDone() string {
 // maxNamed is how many aborted tasks a message names.
 const maxNamed = 4
 
-// abortedTasks names those that the orders list.
+// abortedTasks names the aborted tasks that the orders list.
 func (s State) abortedTasks() string {
 	var names []string
 	more := 0

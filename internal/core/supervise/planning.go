@@ -94,7 +94,7 @@ func (s State) approve(r protocol.Request) (Action, bool) {
 	return Action{Kind: ApprovePlan, Request: r, Answer: protocol.RequestReport{ID: r.ID, OK: true, Message: "the plan is approved"}}, true
 }
 
-// replan answers a request for another plan, once the model was asked. Until then it waits for the agent's next start.
+// replan answers a request for another plan, once the watchdog has asked the model. Until then it waits for the agent's next start.
 func (s State) replan(r protocol.Request) (Action, bool) {
 	p := s.Planning
 	switch {
