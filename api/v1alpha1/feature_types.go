@@ -82,7 +82,7 @@ type FeatureSpec struct {
 	// repository is the Git repository that the agent works on. Fixed at creation.
 	// +required
 	Repository Repository `json:"repository"`
-	// planning says who makes the plan. None takes the plan as given; without milestones, the prompt is the only task. Auto asks a model once, before the first task, to divide the work (the role supervisor of the policy); the plan is in status.run.plan, and milestones of spec.plan come first. Approve asks as Auto does; then the pod ends, and no agent starts before a user approves the plan with a request approvePlan.
+	// planning says who makes the plan. None takes the plan as given; without milestones, the prompt is the only task. Auto asks a model to divide the work before the first task starts (the role supervisor of the policy); the plan is in status.run.plan, and milestones of spec.plan come first. Approve asks as Auto does; then the pod ends, and no agent starts before a user approves the plan with a request approvePlan.
 	// +optional
 	// +kubebuilder:default=None
 	Planning Planning `json:"planning,omitempty"`

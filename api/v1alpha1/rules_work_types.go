@@ -417,7 +417,7 @@ type RetentionRules struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="maxUnpromotedSize must be a quantity from 1Mi to 1Pi, for example 2Gi"
 	MaxUnpromotedSize *resource.Quantity `json:"maxUnpromotedSize,omitempty"`
-	// ledgerPeriod is how long the ledger keeps the model calls, diffs and file events of a Feature. Budgets still count what the ledger removed. Defaults to 720h.
+	// ledgerPeriod is how long the ledger keeps the model calls, diffs, file events, steps of supervision and history of a Feature. Budgets still count what the ledger removed. Defaults to 720h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -201,7 +201,7 @@ type ProposedPlan struct {
 	// approved says that a user has approved this plan (spec.planning Approve).
 	// +optional
 	Approved bool `json:"approved,omitempty"`
-	// message says why there is no plan, so that the tasks of spec.plan, or the prompt as the only task, are the whole work.
+	// message says why there is no plan. With spec.planning Auto, the tasks of spec.plan, or the prompt as the only task, are then the whole work.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -304,7 +304,7 @@ type FinalReport struct {
 	// epoch is the attempt that ended.
 	// +required
 	Epoch int64 `json:"epoch"`
-	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery), Unfinished (gates before the delivery have failed, or there is another task, so the agent continues) Parked (the agent waits for an answer, without a pod) or PlanProposed (a plan waits for approval, without a pod).
+	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery), Unfinished (gates before the delivery have failed, or there is another task, so the agent continues), Parked (the agent waits for an answer, without a pod) or PlanProposed (a plan waits for approval, without a pod).
 	// +required
 	// +kubebuilder:validation:Enum=Delivered;ReadyToMerge;Blocked;AgentFailed;Suspended;Stopped;Switched;Proving;Unfinished;Parked;PlanProposed
 	Outcome string `json:"outcome"`

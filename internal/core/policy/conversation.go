@@ -141,7 +141,7 @@ func conversationRows() []Row {
 		choice("ledger.toolResults", "What the ledger keeps of the results that tools give back to models. Off keeps nothing. Digest keeps the call, the tool's name, the size, the SHA-256 and whether it is an error. Redacted also keeps the text without secrets.",
 			func(x *r) *ToolResults { return &x.ToolResults }, func(x *e) *ToolResults { return &x.ToolResults },
 			ToolResultsOff, ToolResultsOff, ToolResultsDigest, ToolResultsRedacted),
-		span("retention.ledgerPeriod", "How long the ledger keeps model calls, diffs and file events of a Feature.",
+		span("retention.ledgerPeriod", "How long the ledger keeps model calls, diffs, file events, steps of supervision and the history of a Feature.",
 			func(x *r) **duration { return &x.LedgerRetention }, func(x *e) *duration { return &x.LedgerRetention }, LedgerRetention, larger, from[duration](1, endless)),
 	}
 }

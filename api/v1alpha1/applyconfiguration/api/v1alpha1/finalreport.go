@@ -12,7 +12,7 @@ package v1alpha1
 type FinalReportApplyConfiguration struct {
 	// epoch is the attempt that ended.
 	Epoch *int64 `json:"epoch,omitempty"`
-	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery), Unfinished (gates before the delivery have failed, or there is another task, so the agent continues) Parked (the agent waits for an answer, without a pod) or PlanProposed (a plan waits for approval, without a pod).
+	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery), Unfinished (gates before the delivery have failed, or there is another task, so the agent continues), Parked (the agent waits for an answer, without a pod) or PlanProposed (a plan waits for approval, without a pod).
 	Outcome *string `json:"outcome,omitempty"`
 	// reason is the reason of the outcome, in CamelCase.
 	Reason *string `json:"reason,omitempty"`

@@ -14,7 +14,7 @@ type ProposedPlanApplyConfiguration struct {
 	Hash *string `json:"hash,omitempty"`
 	// approved says that a user has approved this plan (spec.planning Approve).
 	Approved *bool `json:"approved,omitempty"`
-	// message says why there is no plan, so that the tasks of spec.plan, or the prompt as the only task, are the whole work.
+	// message says why there is no plan. With spec.planning Auto, the tasks of spec.plan, or the prompt as the only task, are then the whole work.
 	Message *string `json:"message,omitempty"`
 	// allowedAreas are globs of the paths that the work can change. A path must also be in spec.plan.allowedAreas, if these exist.
 	AllowedAreas []string `json:"allowedAreas,omitempty"`

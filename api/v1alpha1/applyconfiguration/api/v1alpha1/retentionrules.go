@@ -19,7 +19,7 @@ type RetentionRulesApplyConfiguration struct {
 	Checkpoints *int32 `json:"checkpoints,omitempty"`
 	// maxUnpromotedSize is how much unpromoted content Tidewaiter keeps in the trusted repository of a Feature. Beyond that, the oldest checkpoints lose their content. Checkpoints that a Checkpoint object or a request names keep it, and so does the last state of the workspace. Defaults to 2Gi.
 	MaxUnpromotedSize *resource.Quantity `json:"maxUnpromotedSize,omitempty"`
-	// ledgerPeriod is how long the ledger keeps the model calls, diffs and file events of a Feature. Budgets still count what the ledger removed. Defaults to 720h.
+	// ledgerPeriod is how long the ledger keeps the model calls, diffs, file events, steps of supervision and history of a Feature. Budgets still count what the ledger removed. Defaults to 720h.
 	LedgerPeriod *v1.Duration `json:"ledgerPeriod,omitempty"`
 }
 
