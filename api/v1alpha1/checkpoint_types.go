@@ -189,7 +189,7 @@ type CheckpointSpec struct {
 	Durations CheckpointDurations `json:"durations,omitzero"`
 }
 
-// RollbackCause says who took a workspace back: Supervision (the ladder of anomalies), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
+// RollbackCause says who took a workspace back: Supervision (the ladder of anomalies, or an aborted task), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
 // +kubebuilder:validation:Enum=Supervision;Request;Violation
 type RollbackCause string
 
@@ -202,10 +202,10 @@ const (
 
 // RollbackRecord says why a workspace went back after a checkpoint, or a part of it.
 type RollbackRecord struct {
-	// cause says who took the workspace back: Supervision (the ladder of anomalies), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
+	// cause says who took the workspace back: Supervision (the ladder of anomalies, or an aborted task), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
 	// +required
 	Cause RollbackCause `json:"cause"`
-	// to is the name of the requested checkpoint. It is absent if the workspace went back to the last promoted state.
+	// to is the name of the requested checkpoint. It is absent if the workspace went back to the last promoted state, or to the beginning of an aborted task.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	To string `json:"to,omitempty"`

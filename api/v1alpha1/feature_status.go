@@ -255,7 +255,7 @@ type RollbackStatus struct {
 	// total is the total number of rollbacks.
 	// +required
 	Total int64 `json:"total"`
-	// supervision is the number of rollbacks by the ladder of anomalies.
+	// supervision is the number of rollbacks by the ladder of anomalies, and of aborted tasks.
 	// +required
 	Supervision int64 `json:"supervision"`
 	// request is the number of rollbacks that users requested.

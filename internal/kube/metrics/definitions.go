@@ -64,7 +64,7 @@ var (
 	}
 	rollbacks = Definition{
 		Name: "tidewaiter_rollbacks_total", Kind: Counter, Help: "Number of times that a workspace, or a part of it, went back.",
-		Labels: []Label{namespaceLabel, {"cause", "Supervision (an agent in trouble), Request (a user's), Violation (strategy Shadow, revertOnViolation)"}},
+		Labels: []Label{namespaceLabel, {"cause", "Supervision (an agent in trouble, or an aborted task), Request (a user's), Violation (strategy Shadow, revertOnViolation)"}},
 	}
 	violations = Definition{
 		Name: "tidewaiter_violations_total", Kind: Counter, Help: "Violations in recorded checkpoints, the eight worst of each.",

@@ -14,9 +14,9 @@ import (
 //
 // RollbackRecord says why a workspace went back after a checkpoint, or a part of it.
 type RollbackRecordApplyConfiguration struct {
-	// cause says who took the workspace back: Supervision (the ladder of anomalies), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
+	// cause says who took the workspace back: Supervision (the ladder of anomalies, or an aborted task), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
 	Cause *apiv1alpha1.RollbackCause `json:"cause,omitempty"`
-	// to is the name of the requested checkpoint. It is absent if the workspace went back to the last promoted state.
+	// to is the name of the requested checkpoint. It is absent if the workspace went back to the last promoted state, or to the beginning of an aborted task.
 	To *string `json:"to,omitempty"`
 	// reason explains the rollback in words. It is absent for a violation, which the checkpoint itself describes.
 	Reason *string `json:"reason,omitempty"`

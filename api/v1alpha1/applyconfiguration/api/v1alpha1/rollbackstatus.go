@@ -12,7 +12,7 @@ package v1alpha1
 type RollbackStatusApplyConfiguration struct {
 	// total is the total number of rollbacks.
 	Total *int64 `json:"total,omitempty"`
-	// supervision is the number of rollbacks by the ladder of anomalies.
+	// supervision is the number of rollbacks by the ladder of anomalies, and of aborted tasks.
 	Supervision *int64 `json:"supervision,omitempty"`
 	// request is the number of rollbacks that users requested.
 	Request *int64 `json:"request,omitempty"`
