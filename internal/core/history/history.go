@@ -35,7 +35,7 @@ type Teller struct {
 func NewTeller(s journal.State) *Teller {
 	t := &Teller{open: map[string]string{}, answered: map[string]bool{}}
 	for name, task := range s.Tasks {
-		if task.Begun && !task.Over() && task.Aborting == nil {
+		if task.Begun && !task.Over() {
 			t.open[name] = task.Gating
 		}
 	}
@@ -55,6 +55,9 @@ func (t *Teller) Tell(position int64, after journal.State, r journal.Record) []p
 		switch {
 		case task.Done:
 			list = append(list, protocol.HistoryEntry{Kind: protocol.HistoryTask, Event: protocol.HistoryDone, Task: name})
+			delete(t.open, name)
+		case task.Aborted: // its changes have left
+			list = append(list, aborted(name, task.Aborting))
 			delete(t.open, name)
 		case task.Begun:
 			t.open[name] = task.Gating
@@ -115,10 +118,6 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 	case r.TaskDropped != nil:
 		e = task(r.TaskDropped.Name, protocol.HistoryDropped)
 		delete(t.open, e.Task)
-	case r.TaskAborted != nil:
-		e = task(r.TaskAborted.Name, protocol.HistoryAborted)
-		e.Message = r.TaskAborted.Reason + ": " + r.TaskAborted.Message
-		delete(t.open, e.Task)
 	case r.GateRan != nil:
 		e = gate(r.GateRan.Task, r.GateRan.Result)
 	case r.DeliveryGateRan != nil:
@@ -132,6 +131,15 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 		return nil
 	}
 	return []protocol.HistoryEntry{e}
+}
+
+// aborted task, and why it cannot be done.
+func aborted(task string, why *journal.TaskAborted) protocol.HistoryEntry {
+	e := protocol.HistoryEntry{Kind: protocol.HistoryTask, Event: protocol.HistoryAborted, Task: task}
+	if why != nil {
+		e.Message = why.Reason + ": " + why.Message
+	}
+	return e
 }
 
 // cause of a correction or a restart. An act of steering has an ID.

@@ -235,7 +235,7 @@ func (s situation) gatesPassed(at summary) []Condition {
 	case !s.o.Spec.Gated:
 		return nil
 	case at.phase == ReadyToMerge || at.phase == Delivered:
-		return []Condition{{ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work."}}
+		return []Condition{{ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work. Gates of aborted tasks do not count."}}
 	case at.reason == protocol.ReasonGateFailed || at.reason == protocol.ReasonGateNotStarted:
 		return []Condition{{ConditionGatesPassed, False, at.reason, at.message}}
 	case r == nil || len(r.GateFailures) == 0:

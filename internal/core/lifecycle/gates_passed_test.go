@@ -42,8 +42,8 @@ func TestGatesPassed(t *testing.T) {
 		}
 	}
 	for at, want := range map[summary]Condition{
-		{phase: ReadyToMerge, reason: protocol.ReasonApprovalRequired}: {ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work."},
-		{phase: Delivered, reason: protocol.ReasonDelivered}:           {ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work."},
+		{phase: ReadyToMerge, reason: protocol.ReasonApprovalRequired}: {ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work. Gates of aborted tasks do not count."},
+		{phase: Delivered, reason: protocol.ReasonDelivered}:           {ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work. Gates of aborted tasks do not count."},
 		{phase: Blocked, reason: protocol.ReasonGateFailed, message: "Task form is not proved."}: {ConditionGatesPassed, False, protocol.ReasonGateFailed,
 			"Task form is not proved."},
 		{phase: Failed, reason: protocol.ReasonAgentFailed}: {ConditionGatesPassed, Unknown, ReasonGatesPending, pending},

@@ -29,7 +29,7 @@ func (s situation) afterProposed() nextRun {
 		return nextRun{at: suspendedSummary(s.o.Spec)}
 	}
 	return nextRun{at: summary{phase: AwaitingInput, reason: protocol.ReasonPlanApprovalRequired, message: fmt.Sprintf(
-		"A model has proposed a plan with %d tasks, and the agent's pod has ended. Look at status.run.plan. Approve the plan with spec.requests: [{id: %s, approvePlan: {hash: %s}}], "+
+		"A model has proposed a plan (tasks: %d), and the agent's pod has ended. Look at status.run.plan. Approve the plan with spec.requests: [{id: %s, approvePlan: {hash: %s}}], "+
 			"or ask for another one with spec.requests: [{id: %s, replan: {directive: …}}].", p.Tasks, s.freeIDOf("approve"), p.Hash, s.freeIDOf("replan"))}}
 }
 

@@ -6,6 +6,7 @@ package plans
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -92,18 +93,15 @@ func Without(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 	o.Planned, o.Plan.Proposed = "", nil
 	o.Plan.Forbidden = slices.Clone(o.Plan.Forbidden[:max(len(o.Plan.Forbidden)-len(p.Forbidden), 0)])
 	o.Tasks = slices.DeleteFunc(slices.Clone(o.Tasks), func(t protocol.Task) bool {
+		if strings.HasPrefix(t.Name, protocol.AddedPrefix) { // the journal adds it again, after the plan
+			return true
+		}
 		instructions, is := planned[t.Name]
 		return is && instructions == t.Instructions // a user may have listed a task with that name since
 	})
 	if len(o.Tasks) == 0 {
 		o.Tasks = []protocol.Task{{Name: o.Feature.Name}}
 	}
-	last := &o.Tasks[len(o.Tasks)-1]
-	last.Gates = slices.Clone(last.Gates)
-	for _, g := range o.Unnamed {
-		if !slices.Contains(last.Gates, g) {
-			last.Gates = append(last.Gates, g)
-		}
-	}
+	o.Tasks = withUnnamed(o.Tasks, o.Unnamed)
 	return o
 }

@@ -83,16 +83,22 @@ func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 	if n := len(listed); n > 0 { // its last task is not the last one any more
 		listed[n-1].Gates = slices.DeleteFunc(slices.Clone(listed[n-1].Gates), func(g string) bool { return slices.Contains(o.Unnamed, g) })
 	}
-	last := &planned[len(planned)-1]
-	for _, g := range o.Unnamed {
+	o.Tasks = withUnnamed(slices.Concat(listed, planned), o.Unnamed)
+	o.Plan.Proposed = p.Allowed
+	o.Plan.Forbidden = slices.Concat(o.Plan.Forbidden, p.Forbidden)
+	return o
+}
+
+// withUnnamed adds to the last task the gates that a user names nowhere.
+func withUnnamed(tasks []protocol.Task, gates []string) []protocol.Task {
+	last := &tasks[len(tasks)-1]
+	last.Gates = slices.Clone(last.Gates)
+	for _, g := range gates {
 		if !slices.Contains(last.Gates, g) {
 			last.Gates = append(last.Gates, g)
 		}
 	}
-	o.Tasks = slices.Concat(listed, planned)
-	o.Plan.Proposed = p.Allowed
-	o.Plan.Forbidden = slices.Concat(o.Plan.Forbidden, p.Forbidden)
-	return o
+	return tasks
 }
 
 // milestone of a task by the task's name; empty for the task that the prompt is.

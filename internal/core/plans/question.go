@@ -66,7 +66,7 @@ func listed(o protocol.Orders) string {
 	var b strings.Builder
 	for _, t := range o.Tasks {
 		if milestone(t.Name) != "" {
-			fmt.Fprintf(&b, "- %s: %s\n", t.Name, strings.Join(strings.Fields(t.Instructions), " "))
+			b.WriteString(line(t.Name, t.Instructions))
 		}
 	}
 	return b.String()
@@ -111,8 +111,13 @@ func tasks(milestones []protocol.ProposedMilestone) string {
 	var b strings.Builder
 	for _, m := range milestones {
 		for _, t := range m.Tasks {
-			fmt.Fprintf(&b, "- %s/%s: %s\n", m.Name, t.Name, strings.Join(strings.Fields(t.Instructions), " "))
+			b.WriteString(line(m.Name+"/"+t.Name, t.Instructions))
 		}
 	}
 	return b.String()
+}
+
+// line about a task.
+func line(name, instructions string) string {
+	return fmt.Sprintf("- %s: %s\n", name, strings.Join(strings.Fields(instructions), " "))
 }

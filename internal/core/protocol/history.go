@@ -37,11 +37,6 @@ const (
 	HistoryAnswer   = "Answer"
 )
 
-// HistoryKinds are all of them.
-func HistoryKinds() []string {
-	return []string{HistoryAttempt, HistoryPlan, HistoryTask, HistoryGate, HistoryQuestion, HistoryAnswer}
-}
-
 // Events of entries, by their kinds. An attempt ends with its outcome, and a gate has its state as the event.
 const (
 	// HistoryBegun of an attempt or a task.

@@ -402,6 +402,14 @@ const (
 	OutcomePlanProposed = "PlanProposed"
 )
 
+// Outcomes are all outcomes of an attempt.
+func Outcomes() []string {
+	return []string{
+		OutcomeDelivered, OutcomeReadyToMerge, OutcomeBlocked, OutcomeAgentFailed, OutcomeSuspended, OutcomeStopped, OutcomeParked, OutcomePlanProposed,
+		OutcomeSwitched, OutcomeProving, OutcomeUnfinished,
+	}
+}
+
 // FinalReport is the result of an attempt, and its last report.
 type FinalReport struct {
 	Outcome string `json:"outcome"`

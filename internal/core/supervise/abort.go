@@ -90,16 +90,14 @@ func (t *Task) aborted(left bool, objection string) {
 
 // nothingDone says that the orders list tasks, and that each of them was aborted.
 func (s State) nothingDone() bool {
-	listed := 0
+	listed := false
 	for _, t := range s.Tasks {
 		if t.Listed && t.Phase != Aborted {
 			return false
 		}
-		if t.Listed {
-			listed++
-		}
+		listed = listed || t.Listed
 	}
-	return listed > 0
+	return listed
 }
 
 // notDone says at the end of a message which tasks were aborted; empty if none was.

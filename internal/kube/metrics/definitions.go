@@ -129,7 +129,7 @@ var (
 	}
 	attempts = Definition{
 		Name: "tidewaiter_attempts_total", Kind: Counter, Help: "Attempts that ended with a final report.",
-		Labels: []Label{namespaceLabel, {"outcome", "Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Parked, PlanProposed, Switched, Proving, Unfinished"}},
+		Labels: []Label{namespaceLabel, {"outcome", strings.Join(protocol.Outcomes(), ", ")}},
 	}
 	refusedReports = Definition{
 		Name: "tidewaiter_refused_reports_total", Kind: Counter, Labels: []Label{namespaceLabel},

@@ -81,9 +81,7 @@ func (r *Reports) Observe(namespace string, stored []protocol.Report, now time.T
 			r.failures.WithLabelValues(namespace, trigger(report.Failed.Trigger), known(report.Failed.Reason, protocol.ReasonCheckpointFailed, protocol.ReasonVolumeFull,
 				protocol.ReasonVolumeCorrupt, protocol.ReasonVolumeFenced, protocol.ReasonRepositoryDamaged)).Inc()
 		case report.Final != nil:
-			r.attempts.WithLabelValues(namespace, known(report.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge,
-				protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeParked, protocol.OutcomePlanProposed,
-				protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished)).Inc()
+			r.attempts.WithLabelValues(namespace, known(report.Final.Outcome, protocol.Outcomes()...)).Inc()
 		}
 	}
 }

@@ -124,8 +124,7 @@ func validate(r, before protocol.Report) error {
 		return validatePlanned(*r.Planned)
 	case r.Final != nil:
 		return errors.Join(
-			oneOf("final.outcome", r.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked,
-				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished, protocol.OutcomeParked, protocol.OutcomePlanProposed),
+			oneOf("final.outcome", r.Final.Outcome, protocol.Outcomes()...),
 			hash("final.head", r.Final.Head), digest("final.gate", r.Final.Gate), digest("final.provedBy", r.Final.ProvedBy), validatePaths(*r.Final), validateFailures(*r.Final), validateQuestion("final.question", r.Final.Question))
 	}
 	return nil
