@@ -69,11 +69,14 @@ func (x *acts) proposed(ctx context.Context, o protocol.Orders, r protocol.Reque
 		return journal.Planned{}, err
 	}
 	j := x.attempt.journal.State()
-	earlier := plans.Earlier{Directive: r.Directive}
+	earlier := plans.Earlier{
+		Directive: r.Directive,
+		Worked:    j.Base != nil && j.Promoted.Tree != j.Base.Tree,
+		Done:      func(task string) bool { return j.Tasks[task].Over() },
+	}
 	if have := j.Planned; have != nil && have.Plan != nil {
 		o = plans.Without(o, *have.Plan)
-		earlier.Plan, earlier.Worked = *have.Plan, j.Base != nil && j.Promoted.Tree != j.Base.Tree
-		earlier.Done = func(task string) bool { return j.Tasks[task].Done }
+		earlier.Plan = *have.Plan
 	}
 	var p protocol.Proposal
 	_, err = x.services.consult.Ask(ctx, plans.Question(o, earlier, outline), func(arguments json.RawMessage) (objection string) {

@@ -15,9 +15,9 @@ import (
 type Earlier struct {
 	// Plan that was followed or proposed.
 	Plan protocol.Proposal
-	// Done says which tasks are done, by milestone/task; nil for none.
+	// Done says which tasks are done or were aborted, by milestone/task, also those that only a user has listed; nil for none.
 	Done func(task string) bool
-	// Worked: work was promoted under the plan. Its areas then stay open, because the delivery contains that work.
+	// Worked: work was promoted, under the plan or before the first one. The areas of that work then stay open, because the delivery contains it.
 	Worked bool
 	// Directive of the user who wants another plan; empty for none.
 	Directive string
@@ -27,7 +27,7 @@ type Earlier struct {
 func (e Earlier) kept() []protocol.ProposedMilestone {
 	var kept []protocol.ProposedMilestone
 	for _, m := range e.Plan.Milestones {
-		done := slices.DeleteFunc(slices.Clone(m.Tasks), func(t protocol.ProposedTask) bool { return e.Done == nil || !e.Done(m.Name+"/"+t.Name) })
+		done := slices.DeleteFunc(slices.Clone(m.Tasks), func(t protocol.ProposedTask) bool { return !e.done(m.Name, t.Name) })
 		if len(done) > 0 {
 			kept = append(kept, protocol.ProposedMilestone{Name: m.Name, Tasks: done})
 		}
@@ -35,19 +35,23 @@ func (e Earlier) kept() []protocol.ProposedMilestone {
 	return kept
 }
 
+func (e Earlier) done(milestone, task string) bool {
+	return e.Done != nil && e.Done(milestone+"/"+task)
+}
+
 // join gives the plan with what is done before it. The objection is empty if both fit together.
 func (e Earlier) join(p protocol.Proposal) (joined protocol.Proposal, objection string) {
 	joined = protocol.Proposal{Milestones: e.kept(), Allowed: p.Allowed, Forbidden: p.Forbidden}
 	for _, m := range p.Milestones {
+		for _, t := range m.Tasks {
+			if e.done(m.Name, t.Name) { // it would be over before it begins
+				return protocol.Proposal{}, fmt.Sprintf("The task %s/%s is done: give the new task another name.", m.Name, t.Name)
+			}
+		}
 		i := slices.IndexFunc(joined.Milestones, func(have protocol.ProposedMilestone) bool { return have.Name == m.Name })
 		if i < 0 {
 			joined.Milestones = append(joined.Milestones, m)
 			continue
-		}
-		for _, t := range m.Tasks {
-			if slices.ContainsFunc(joined.Milestones[i].Tasks, func(have protocol.ProposedTask) bool { return have.Name == t.Name }) {
-				return protocol.Proposal{}, fmt.Sprintf("The task %s/%s is done: give the new task another name.", m.Name, t.Name)
-			}
 		}
 		joined.Milestones[i].Tasks = slices.Concat(joined.Milestones[i].Tasks, m.Tasks)
 	}
@@ -60,10 +64,13 @@ func (e Earlier) join(p protocol.Proposal) (joined protocol.Proposal, objection 
 	if e.Worked {
 		joined.Allowed, joined.Forbidden = e.areas(p)
 	}
+	if n := Size(joined); n > MaxBytes {
+		return protocol.Proposal{}, fmt.Sprintf("The plan has %d bytes in all, with the tasks that are done, and the limit is %d: give fewer tasks, or shorter instructions.", n, MaxBytes)
+	}
 	return joined, ""
 }
 
-// areas in which the work of the earlier plan is allowed as well.
+// areas in which the work so far is allowed as well. Work without a plan can be anywhere.
 func (e Earlier) areas(p protocol.Proposal) (allowed, forbidden []string) {
 	if len(p.Allowed) > 0 && len(e.Plan.Allowed) > 0 {
 		allowed = slices.Clone(p.Allowed)
@@ -91,7 +98,7 @@ func Without(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 		}
 	}
 	o.Planned, o.Plan.Proposed = "", nil
-	o.Plan.Forbidden = slices.Clone(o.Plan.Forbidden[:max(len(o.Plan.Forbidden)-len(p.Forbidden), 0)])
+	with := len(o.Tasks)
 	o.Tasks = slices.DeleteFunc(slices.Clone(o.Tasks), func(t protocol.Task) bool {
 		if strings.HasPrefix(t.Name, protocol.AddedPrefix) { // the journal adds it again, after the plan
 			return true
@@ -99,6 +106,10 @@ func Without(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 		instructions, is := planned[t.Name]
 		return is && instructions == t.Instructions // a user may have listed a task with that name since
 	})
+	// Apply adds the areas of a plan only with a task of it.
+	if own := len(o.Plan.Forbidden) - len(p.Forbidden); len(o.Tasks) < with && own >= 0 && slices.Equal(o.Plan.Forbidden[own:], p.Forbidden) {
+		o.Plan.Forbidden = slices.Clone(o.Plan.Forbidden[:own])
+	}
 	if len(o.Tasks) == 0 {
 		o.Tasks = []protocol.Task{{Name: o.Feature.Name}}
 	}

@@ -121,3 +121,70 @@ func gateless(o protocol.Orders) protocol.Orders {
 	o.Tasks = tasks
 	return o
 }
+
+// TestWithoutAPlanThatAddsNothing: a user has listed every milestone of the plan, and the areas that the user forbids stay forbidden.
+func TestWithoutAPlanThatAddsNothing(t *testing.T) {
+	p := first()
+	p.Milestones = p.Milestones[:1]
+	o := plans.Apply(listed(), p)
+	if diff := cmp.Diff(gateless(listed()), gateless(plans.Without(o, p))); diff != "" {
+		t.Errorf("orders (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoNewTaskHasTheNameOfADoneOne: such a task would be over before it begins, whoever has listed the task that is done.
+func TestNoNewTaskHasTheNameOfADoneOne(t *testing.T) {
+	const next = `{"milestones":[{"name":"api","tasks":[{"name":"serve","instructions":"Serve it."}]}]}`
+	for _, e := range []plans.Earlier{{Done: done("api/serve")}, {Plan: first(), Done: done("page/form", "api/serve")}} {
+		if _, objection := plans.Read(work(), e, json.RawMessage(next)); objection != "The task api/serve is done: give the new task another name." {
+			t.Errorf("objection %q", objection)
+		}
+	}
+}
+
+// TestAreasOfWorkWithoutAPlan: work that was promoted before the first plan can be anywhere.
+func TestAreasOfWorkWithoutAPlan(t *testing.T) {
+	const next = `{"milestones":[{"name":"api","tasks":[{"name":"serve","instructions":"Serve it."}]}],"allowedAreas":["web/b/**"],"forbiddenAreas":["web/old/"]}`
+	got, objection := plans.Read(work(), plans.Earlier{Worked: true}, json.RawMessage(next))
+	if objection != "" || len(got.Allowed)+len(got.Forbidden) > 0 {
+		t.Errorf("the plan %+v, objection %q", got, objection)
+	}
+}
+
+// TestAPlanHasABound: the status of a run has room for a plan, whatever characters it has, also with the tasks that are done.
+func TestAPlanHasABound(t *testing.T) {
+	plan := func(name, instructions string, n int) protocol.Proposal {
+		m := protocol.ProposedMilestone{Name: name}
+		for i := range n {
+			m.Tasks = append(m.Tasks, protocol.ProposedTask{Name: fmt.Sprint("t", i), Instructions: instructions})
+		}
+		return protocol.Proposal{Milestones: []protocol.ProposedMilestone{m}}
+	}
+	old := plan("old", strings.Repeat("漢", plans.MaxInstructions), 12)
+	for name, tc := range map[string]struct {
+		earlier plans.Earlier
+		plan    protocol.Proposal
+		fits    bool
+	}{
+		"large":                           {plans.Earlier{}, plan("m", strings.Repeat("x", 1500), plans.MaxTasks), true},
+		"of characters that JSON escapes": {plans.Earlier{}, plan("m", strings.Repeat("<", 1500), 31), false},
+		"small, after large tasks":        {plans.Earlier{Plan: old, Done: done("old/t0", "old/t1")}, plan("m", strings.Repeat("漢", 600), 20), true},
+		"large, after large tasks": {plans.Earlier{Plan: old, Done: func(task string) bool { return strings.HasPrefix(task, "old/") }},
+			plan("m", strings.Repeat("漢", 600), 20), false},
+	} {
+		text := strings.NewReplacer(`\u003c`, "<").Replace(encoded(t, tc.plan))
+		_, objection := plans.Read(protocol.Orders{Tasks: []protocol.Task{{Name: "login"}}}, tc.earlier, json.RawMessage(text))
+		if tc.fits != (objection == "") || !tc.fits && !strings.Contains(objection, "shorter instructions") {
+			t.Errorf("%s: objection %q", name, objection)
+		}
+	}
+}
+
+func encoded(t *testing.T, p protocol.Proposal) string {
+	t.Helper()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -15,8 +15,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Bounds of a plan, with what is done of an earlier one. A plan of this size is some 80 KiB of JSON.
+// Bounds of a plan, with what is done of an earlier one.
 const (
+	// MaxBytes of its JSON. The status of a run and a record of the journal have room for it.
+	MaxBytes      = 80 << 10
 	MaxMilestones = 8
 	// MaxTasks of all milestones.
 	MaxTasks = 32
@@ -37,6 +39,15 @@ func Hash(p protocol.Proposal) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
+}
+
+// Size of a plan as JSON, in bytes. A character can take six of them.
+func Size(p protocol.Proposal) int {
+	text, err := json.Marshal(p)
+	if err != nil { // texts and lists of texts
+		return 0
+	}
+	return len(text)
 }
 
 // Tasks is how many tasks a plan has.

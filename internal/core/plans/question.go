@@ -94,7 +94,7 @@ func (e Earlier) said() string {
 	}
 	rest := protocol.Proposal{}
 	for _, m := range e.Plan.Milestones {
-		open := slices.DeleteFunc(slices.Clone(m.Tasks), func(t protocol.ProposedTask) bool { return e.Done != nil && e.Done(m.Name+"/"+t.Name) })
+		open := slices.DeleteFunc(slices.Clone(m.Tasks), func(t protocol.ProposedTask) bool { return e.done(m.Name, t.Name) })
 		rest.Milestones = append(rest.Milestones, protocol.ProposedMilestone{Name: m.Name, Tasks: open})
 	}
 	if open := tasks(rest.Milestones); open != "" {
