@@ -28,7 +28,7 @@ type State struct {
 	// it, which the newest orders may still have.
 	Planned  *Planned           `json:",omitempty"`
 	Replaced *protocol.Proposal `json:",omitempty"`
-	// Approved is the hash of the plan that a user has approved last; empty before that.
+	// Approved is the hash of the newest plan once a user has approved it; empty before that.
 	Approved string `json:",omitempty"`
 	// Tasks that have begun, by name.
 	Tasks map[string]Task
@@ -281,7 +281,7 @@ func (s *State) planned(p Planned) error {
 	case s.Planned != nil:
 		s.Replaced = s.Planned.Plan
 	}
-	s.Planned = &p
+	s.Planned, s.Approved = &p, "" // a plan that comes back needs its approval again
 	return nil
 }
 
