@@ -5,8 +5,10 @@ package runstatus
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/plans"
@@ -32,6 +34,12 @@ func TestPlansAreKept(t *testing.T) {
 	if run.Plan == nil {
 		t.Error("the next attempt has lost the plan")
 	}
+	long := planned(func(r *protocol.PlanReport) {
+		r.Plan.Allowed, r.Plan.Forbidden = []string{strings.Repeat("a", maxArea)}, []string{strings.Repeat("b", maxArea)}
+	})
+	if p := Fold(v1alpha1.RunStatus{}, "f", 1, []protocol.Report{long}).Plan; utf8.RuneCountInString(p.AllowedAreas[0]+p.ForbiddenAreas[0]) != 2*plans.MaxArea {
+		t.Errorf("areas that the API does not take: %+v", p)
+	}
 	none := planned(func(r *protocol.PlanReport) { *r = protocol.PlanReport{Message: "the provider is away"} })
 	if run := Fold(v1alpha1.RunStatus{}, "f", 2, []protocol.Report{none}); run.Plan == nil || run.Plan.Message != "the provider is away" {
 		t.Errorf("a late report: %+v", run.Plan)
@@ -51,11 +59,25 @@ func TestPlansAreValidated(t *testing.T) {
 		"a name of an API":      {func(r *protocol.PlanReport) { r.Plan.Milestones[0].Name = "a/b" }, "milestones[0]"},
 		"two tasks of one name": {func(r *protocol.PlanReport) { m := &r.Plan.Milestones[0]; m.Tasks = append(m.Tasks, m.Tasks[0]) }, "milestones[0].tasks"},
 		"long instructions": {func(r *protocol.PlanReport) {
-			r.Plan.Milestones[0].Tasks[0].Instructions = strings.Repeat("ä", plans.MaxInstructions+1)
+			r.Plan.Milestones[0].Tasks[0].Instructions = strings.Repeat("ä", maxInstructions+1)
 		}, "milestones[0].tasks"},
 		"a gate without a name":  {func(r *protocol.PlanReport) { r.Plan.Milestones[0].Tasks[0].Gates = []string{"a b"} }, "milestones[0].tasks"},
-		"an area that is a book": {func(r *protocol.PlanReport) { r.Plan.Forbidden = []string{strings.Repeat("x", plans.MaxArea+1)} }, "an area of more than 256 bytes"},
-		"many areas":             {func(r *protocol.PlanReport) { r.Plan.Allowed = make([]string, plans.MaxAreas+1) }, "more milestones, tasks or areas"},
+		"an area that is a book": {func(r *protocol.PlanReport) { r.Plan.Forbidden = []string{strings.Repeat("x", maxArea+1)} }, "an area of more than 1024 bytes"},
+		"a hash of no plan":      {func(r *protocol.PlanReport) { *r = protocol.PlanReport{Message: "no", Hash: r.Hash} }, "and no plan"},
+		"an approval of no plan": {func(r *protocol.PlanReport) { *r = protocol.PlanReport{Message: "no", Approved: true} }, "and no plan"},
+		"a gate twice":           {func(r *protocol.PlanReport) { r.Plan.Milestones[0].Tasks[0].Gates = []string{"unit", "unit"} }, "milestones[0].tasks"},
+		"the largest plan without its secrets": {func(r *protocol.PlanReport) {
+			r.Plan.Milestones[0].Tasks[0].Instructions = strings.Repeat("[redacted: jwt]", plans.MaxInstructions/10)
+			r.Plan.Allowed = []string{strings.Repeat("a", plans.MaxArea+50)}
+		}, ""},
+		"more bytes than a run has room for": {func(r *protocol.PlanReport) {
+			m := &r.Plan.Milestones[0]
+			m.Tasks = nil
+			for i := range 20 {
+				m.Tasks = append(m.Tasks, protocol.ProposedTask{Name: fmt.Sprint("t", i), Instructions: strings.Repeat("漢", maxInstructions)})
+			}
+		}, "planned.plan has more than"},
+		"many areas": {func(r *protocol.PlanReport) { r.Plan.Allowed = make([]string, plans.MaxAreas+1) }, "more milestones, tasks or areas"},
 	} {
 		body, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: []protocol.Report{planned(tc.change)}})
 		if err != nil {
