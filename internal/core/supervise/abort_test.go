@@ -34,3 +34,15 @@ func TestAUserTakesBackThatTheWorkContinues(t *testing.T) {
 		t.Errorf("after a refused rollback: %+v", a)
 	}
 }
+
+// TestFailuresOfATaskAreBounded: a user who retries for ever a task that cannot be aborted gets final reports that the manager takes.
+func TestFailuresOfATaskAreBounded(t *testing.T) {
+	for failures, want := range map[int]int{0: 1, 2: 3, 3: 4, 500: 4} {
+		task := supervise.Task{Name: "form", Phase: supervise.Failed, Begun: true, Continue: true, Failures: failures, Reason: protocol.ReasonAgentFailed, Message: "no"}
+		o := protocol.Orders{Tasks: []protocol.Task{{Name: "form", Continue: true}}, MaxRetries: 3}
+		s := supervise.State{Tasks: []supervise.Task{task}}.Apply(supervise.Ordered{Orders: o}, epoch)
+		if a := supervise.Next(s, epoch); a.Kind != supervise.Finish || a.Final.TaskFailures != want {
+			t.Errorf("after %d failures: %+v, want %d", failures, a.Final, want)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func (s State) failed(i int) protocol.FinalReport {
 		f.Outcome, f.Failure = protocol.OutcomeAgentFailed, t.Failure
 	}
 	if t.Continue && (t.Reason == protocol.ReasonAgentFailed || t.Reason == protocol.ReasonAgentNotStarted) {
-		f.TaskFailures = t.Failures + 1
+		f.TaskFailures = min(t.Failures, s.MaxRetries) + 1 // a user who asks for one retry after the other does not make it grow
 	}
 	return f
 }
