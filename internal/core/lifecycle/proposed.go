@@ -19,7 +19,7 @@ func (s situation) afterProposed() nextRun {
 	case s.o.Spec.Planning != protocol.PlanningApprove:
 		start.at.message = fmt.Sprintf("The plan needs no approval any more: attempt %d is about to start.", s.m.Attempt+1)
 		return s.agentUnlessOver(start)
-	case p == nil || p.Approved || s.approved(p.Hash):
+	case p != nil && (s.approved(p.Hash) || p.Approved && s.m.Job.Errand): // an errand ends as the attempt before it, whatever was approved since
 		start.at.message = fmt.Sprintf("The plan has its approval: attempt %d is about to start.", s.m.Attempt+1)
 		return s.agentUnlessOver(start)
 	case s.replans():
@@ -27,6 +27,9 @@ func (s situation) afterProposed() nextRun {
 		return s.agentUnlessOver(start)
 	case s.o.Spec.suspended():
 		return nextRun{at: suspendedSummary(s.o.Spec)}
+	case p == nil || p.Hash == "": // its report was refused or is lost: another attempt would end in the same way
+		return nextRun{at: summary{phase: AwaitingInput, reason: protocol.ReasonPlanApprovalRequired, message: fmt.Sprintf(
+			"A model has proposed a plan, the agent's pod has ended, and status.run.plan does not have the plan. Ask for another one with spec.requests: [{id: %s, replan: {directive: …}}].", s.freeIDOf("replan"))}}
 	}
 	return nextRun{at: summary{phase: AwaitingInput, reason: protocol.ReasonPlanApprovalRequired, message: fmt.Sprintf(
 		"A model has proposed a plan (tasks: %d), and the agent's pod has ended. Look at status.run.plan. Approve the plan with spec.requests: [{id: %s, approvePlan: {hash: %s}}], "+

@@ -139,7 +139,7 @@ func (s situation) unlessTaken(at summary, r Request) string {
 	case at.phase != Blocked && at.phase != Failed && at.phase != ReadyToMerge:
 	case isErrand(r.Kind) && s.o.Spec.Ephemeral:
 		return fmt.Sprintf("The Feature is %s and spec.workspace.ephemeral is true: its volumes went with its pod, and every checkpoint with them.", at.phase)
-	case r.Kind == RequestReplan && at.phase != ReadyToMerge:
+	case r.Kind == RequestReplan && at.phase != ReadyToMerge && !slices.Contains(deliveryReasons, at.reason): // a retry of a delivery starts no agent
 		return fmt.Sprintf("The Feature is %s, and no agent is running. To start one that works by another plan, send this request together with a request to retry, both with new ids.", at.phase)
 	case !isErrand(r.Kind):
 		return fmt.Sprintf("The Feature is %s: no agent is running.", at.phase)
