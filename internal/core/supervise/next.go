@@ -193,7 +193,7 @@ func tasks(s State, now time.Time) (Action, bool) {
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
 		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
 	}
-	if r, plans := s.plans(); plans {
+	if r, plans := s.plans(); plans && !s.Tasks[i].Begun { // the task at hand ends first
 		return Action{Kind: Plan, Request: r}, true
 	}
 	if f, waits := s.unplanned(); waits {
