@@ -235,7 +235,11 @@ func (s situation) gatesPassed(at summary) []Condition {
 	case !s.o.Spec.Gated:
 		return nil
 	case at.phase == ReadyToMerge || at.phase == Delivered:
-		return []Condition{{ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work. Gates of aborted tasks do not count."}}
+		passed := Condition{ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work."}
+		if f := s.final(); f != nil && notDone(f) != "" { // the gate of a task that was aborted has not
+			passed.Message = "Every gate of the tasks that are done has passed, and so has every gate before the delivery. Gates of aborted tasks may not have passed on the work."
+		}
+		return []Condition{passed}
 	case at.reason == protocol.ReasonGateFailed || at.reason == protocol.ReasonGateNotStarted:
 		return []Condition{{ConditionGatesPassed, False, at.reason, at.message}}
 	case r == nil || len(r.GateFailures) == 0:

@@ -42,8 +42,8 @@ func TestGatesPassed(t *testing.T) {
 		}
 	}
 	for at, want := range map[summary]Condition{
-		{phase: ReadyToMerge, reason: protocol.ReasonApprovalRequired}: {ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work. Gates of aborted tasks do not count."},
-		{phase: Delivered, reason: protocol.ReasonDelivered}:           {ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work. Gates of aborted tasks do not count."},
+		{phase: ReadyToMerge, reason: protocol.ReasonApprovalRequired}: {ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work."},
+		{phase: Delivered, reason: protocol.ReasonDelivered}:           {ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work."},
 		{phase: Blocked, reason: protocol.ReasonGateFailed, message: "Task form is not proved."}: {ConditionGatesPassed, False, protocol.ReasonGateFailed,
 			"Task form is not proved."},
 		{phase: Failed, reason: protocol.ReasonAgentFailed}: {ConditionGatesPassed, Unknown, ReasonGatesPending, pending},
@@ -51,6 +51,19 @@ func TestGatesPassed(t *testing.T) {
 		s := situation{o: Observed{Spec: Spec{Gated: true}}}
 		if got := s.gatesPassed(at); len(got) != 1 || got[0] != want {
 			t.Errorf("%+v: %+v", at, got)
+		}
+	}
+}
+
+// TestGatesOfAbortedTasks: nobody who approves the rest is told that their gates have passed.
+func TestGatesOfAbortedTasks(t *testing.T) {
+	f := &Final{Epoch: 1, Outcome: protocol.OutcomeReadyToMerge, Message: `the work is done; ` + protocol.TasksNotDone + `"extras/audit"`}
+	s := situation{o: Observed{Spec: Spec{Gated: true}, Run: &Run{Epoch: 1, Final: f}}, m: Memory{Attempt: 1}}
+	want := Condition{ConditionGatesPassed, True, ReasonGatesPassed,
+		"Every gate of the tasks that are done has passed, and so has every gate before the delivery. Gates of aborted tasks may not have passed on the work."}
+	for _, phase := range []Phase{ReadyToMerge, Delivered} {
+		if got := s.gatesPassed(summary{phase: phase}); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %+v", phase, got)
 		}
 	}
 }
