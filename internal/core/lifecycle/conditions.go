@@ -234,7 +234,7 @@ func (s situation) gatesPassed(at summary) []Condition {
 	switch {
 	case !s.o.Spec.Gated:
 		return nil
-	case at.phase == ReadyToMerge || at.phase == Delivered:
+	case s.proved(at):
 		passed := Condition{ConditionGatesPassed, True, ReasonGatesPassed, "Every gate has passed on the work."}
 		if f := s.final(); f != nil && notDone(f) != "" { // the gate of a task that was aborted has not
 			passed.Message = "Every gate of the tasks that are done has passed, and so has every gate before the delivery. Gates of aborted tasks may not have passed on the work."
@@ -250,6 +250,21 @@ func (s situation) gatesPassed(at summary) []Condition {
 		reason = protocol.ReasonGateNotStarted
 	}
 	return []Condition{{ConditionGatesPassed, False, reason, sentence("Gates have not passed: " + strings.Join(r.GateFailures, "; "))}}
+}
+
+// proved says that every gate has passed. A seal run before the delivery looks first which gates there are now.
+func (s situation) proved(at summary) bool {
+	switch at.phase {
+	case Delivered:
+		return true
+	case ReadyToMerge:
+		asks := at.reason == protocol.ReasonApprovalRequired || at.reason == protocol.ReasonApprovalMismatch
+		return asks || len(s.o.Spec.Gates) == 0 || s.o.Memory.Condition(ConditionGatesPassed).Status == True
+	case Blocked:
+		return at.reason == protocol.ReasonPushConflict || at.reason == protocol.ReasonPushRejected || at.reason == protocol.ReasonPushFailed
+	default:
+		return false
+	}
 }
 
 // withinBudget keeps what an attempt said that has ended: what was used stays used.

@@ -67,3 +67,25 @@ func TestGatesOfAbortedTasks(t *testing.T) {
 		}
 	}
 }
+
+// TestGatesAreLookedAt: while the watchdog looks which gates must run, nobody is told that all of them have passed. Work that was pushed has passed them.
+func TestGatesAreLookedAt(t *testing.T) {
+	was := func(status Status) Memory {
+		return Memory{Attempt: 1, Job: &JobMemory{Run: RunSeal}, Conditions: []Condition{{Type: ConditionGatesPassed, Status: status}}}
+	}
+	looks, pushed := summary{phase: ReadyToMerge, reason: ReasonDelivering}, summary{phase: Blocked, reason: protocol.ReasonPushConflict}
+	for name, tc := range map[string]struct {
+		at   summary
+		was  Memory
+		want Status
+	}{
+		"gates have changed":          {looks, was(Unknown), Unknown},
+		"the proved work is approved": {looks, was(True), True},
+		"the server refuses the work": {pushed, was(Unknown), True},
+	} {
+		s := situation{o: Observed{Spec: Spec{Gated: true, Gates: []Gate{{Sum: "unit"}}}, Memory: tc.was}, m: tc.was}
+		if got := s.gatesPassed(tc.at); len(got) != 1 || got[0].Status != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
