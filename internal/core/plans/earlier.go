@@ -15,7 +15,7 @@ import (
 type Earlier struct {
 	// Plan that was followed or proposed.
 	Plan protocol.Proposal
-	// Done says which tasks are done or were aborted, by milestone/task, also those that only a user has listed; nil for none.
+	// Done says which tasks are done or were aborted, by milestone/task, also tasks that only a user has listed; nil for none.
 	Done func(task string) bool
 	// Worked: work was promoted, under the plan or before the first one. The areas of that work then stay open, because the delivery contains it.
 	Worked bool
