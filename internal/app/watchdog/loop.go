@@ -113,6 +113,11 @@ func (l *loop) run(ctx context.Context) error {
 		}
 	})
 	l.checkWatcher()
+	if l.agent != nil {
+		if err := l.attempt.reports.Plan(); err != nil {
+			return err
+		}
+	}
 	l.after(beside, l.ordered(*l.attempt.journal.State().Orders))
 	if j := l.attempt.journal.State(); j.Finished {
 		l.start(beside, supervise.Action{Kind: supervise.Finish, Final: *j.Final})
@@ -211,7 +216,7 @@ func (l *loop) finished(ctx context.Context, r result) (supervise.Event, error) 
 		}
 	}
 	if _, planned := r.event.(supervise.Planned); planned {
-		if err := l.follow(ctx, l.latest); err != nil {
+		if err := l.follow(ctx, l.given()); err != nil {
 			return nil, err
 		}
 		l.after(ctx, l.ordered(l.latest))
@@ -238,6 +243,14 @@ func (l *loop) changed() supervise.Event {
 		return nil
 	}
 	return supervise.Changed{Paths: engine.Changed()}
+}
+
+// given are the newest orders as intake has sent them, without a plan. Before any have come, they are the journaled ones.
+func (l *loop) given() protocol.Orders {
+	if o := l.attempt.orders.get(); o != nil {
+		return *o
+	}
+	return l.latest
 }
 
 // hear takes new orders.

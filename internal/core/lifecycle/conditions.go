@@ -210,6 +210,8 @@ func (s situation) planned() []Condition {
 	switch {
 	case s.o.Spec.Planning == "":
 		return nil
+	case p == nil && s.o.Run != nil && s.o.Run.AgentRan:
+		return []Condition{{ConditionPlanned, Unknown, ReasonPlanning, "The work has begun without a plan. To have the rest of it planned, send a request replan."}}
 	case p == nil:
 		return []Condition{{ConditionPlanned, Unknown, ReasonPlanning, "A model divides the work before the first task starts."}}
 	case p.Missing != "" && s.o.Spec.Planning == protocol.PlanningApprove:

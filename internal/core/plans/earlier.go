@@ -98,16 +98,18 @@ func Without(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 		}
 	}
 	o.Planned, o.Plan.Proposed = "", nil
-	with := len(o.Tasks)
+	applied := false
 	o.Tasks = slices.DeleteFunc(slices.Clone(o.Tasks), func(t protocol.Task) bool {
 		if strings.HasPrefix(t.Name, protocol.AddedPrefix) { // the journal adds it again, after the plan
 			return true
 		}
 		instructions, is := planned[t.Name]
-		return is && instructions == t.Instructions // a user may have listed a task with that name since
+		is = is && instructions == t.Instructions // a user may have listed a task with that name since
+		applied = applied || is
+		return is
 	})
 	// Apply adds the areas of a plan only with a task of it.
-	if own := len(o.Plan.Forbidden) - len(p.Forbidden); len(o.Tasks) < with && own >= 0 && slices.Equal(o.Plan.Forbidden[own:], p.Forbidden) {
+	if own := len(o.Plan.Forbidden) - len(p.Forbidden); applied && own >= 0 && slices.Equal(o.Plan.Forbidden[own:], p.Forbidden) {
 		o.Plan.Forbidden = slices.Clone(o.Plan.Forbidden[:own])
 	}
 	if len(o.Tasks) == 0 {

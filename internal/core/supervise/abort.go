@@ -21,7 +21,7 @@ func (s *State) givesUp(t *Task) {
 	}
 	switch t.Reason {
 	case protocol.ReasonCheckpointInvalid, protocol.ReasonGateFailed:
-	case protocol.ReasonAgentFailed, protocol.ReasonAgentNotStarted:
+	case protocol.ReasonAgentFailed:
 		if t.Failures < s.MaxRetries {
 			return
 		}

@@ -15,9 +15,12 @@ import (
 func TestAUserTakesBackThatTheWorkContinues(t *testing.T) {
 	now, o := epoch, protocol.Orders{Tasks: []protocol.Task{{Name: "form", Continue: true}, {Name: "save"}}}
 	s := supervise.State{}.Apply(supervise.Ordered{Orders: o}, now).Apply(supervise.Connected{}, now)
-	s = s.Begin(supervise.Next(s, now)).Apply(supervise.NotStarted{Message: "no such file"}, now)
+	s = s.Begin(supervise.Next(s, now)).Apply(supervise.Started{}, now).Apply(supervise.AgentExited{Code: 1}, now)
+	s = s.Begin(supervise.Next(s, now)).Apply(supervise.Killed{}, now)
+	closing := supervise.Next(s, now)
+	s = s.Begin(closing).Apply(supervise.Taken{Action: closing, Settled: true, TreeVerdict: protocol.Valid}, now)
 	abort := supervise.Next(s, now)
-	if abort.Kind != supervise.Abort || abort.Task != "form" || abort.Reason != protocol.ReasonAgentNotStarted {
+	if abort.Kind != supervise.Abort || abort.Task != "form" || abort.Reason != protocol.ReasonAgentFailed {
 		t.Fatalf("first %+v", abort)
 	}
 	blocks := protocol.Orders{Tasks: []protocol.Task{{Name: "form"}, {Name: "save"}}}

@@ -185,7 +185,6 @@ func (e NotStarted) apply(s *State, _ time.Time) {
 	if i := s.Current(); i >= 0 {
 		s.Tasks[i].Phase = Failed
 		s.Tasks[i].Reason, s.Tasks[i].Message = protocol.ReasonAgentNotStarted, e.Message
-		s.givesUp(&s.Tasks[i])
 	}
 }
 

@@ -73,7 +73,7 @@ func (s State) failed(i int) protocol.FinalReport {
 	case protocol.ReasonProviderUnavailable:
 		f.Outcome, f.Failure = protocol.OutcomeAgentFailed, t.Failure
 	}
-	if t.Continue && (t.Reason == protocol.ReasonAgentFailed || t.Reason == protocol.ReasonAgentNotStarted) {
+	if t.Continue && t.Reason == protocol.ReasonAgentFailed {
 		f.TaskFailures = min(t.Failures, s.MaxRetries) + 1 // a user who asks for one retry after the other does not make it grow
 	}
 	return f

@@ -91,6 +91,16 @@ func (r *Reporter) Planned(p journal.Planned) error {
 	return r.journal.Note(journal.Record{Planned: &p})
 }
 
+// Plan reports the plan that the journal has, if there is one. A watchdog may have ended after it had reported another one.
+func (r *Reporter) Plan() error {
+	j := r.journal.State()
+	if j.Planned == nil || j.Planned.Plan == nil {
+		return nil
+	}
+	hash := plans.Hash(*j.Planned.Plan)
+	return r.report(protocol.Report{Planned: &protocol.PlanReport{Plan: j.Planned.Plan, Hash: hash, Approved: hash == j.Approved}})
+}
+
 // PlanApproved reports and remembers that a user has approved the plan with a hash.
 func (r *Reporter) PlanApproved(hash string) error {
 	p := r.journal.State().Planned
