@@ -289,8 +289,8 @@ func testRows() []row {
 			tests: with(core, []string{"test/bench/board", "internal/app/watchdog", "internal/app/watchdog/steer", "internal/pod/git", "internal/pod/modelproxy", "internal/gateway/modelserver", "internal/pod/objects", "internal/pod/proc", "internal/pod/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/bench/board", why: "prints what benchmarks have measured; needs nothing of ours"},
-		{pkg: "test/clusterbench", why: "measures what Features cost a cluster, as its metrics tell", tests: with(apiClient, []string{
-			"test/bench/board", "test/cluster", "github.com/prometheus/client_model/", "github.com/prometheus/common/",
+		{pkg: "test/clusterbench", why: "measures what Features cost a cluster, as its metrics and histories tell", tests: with(apiClient, []string{
+			"internal/core/protocol", "test/bench/board", "test/cluster", "github.com/prometheus/client_model/", "github.com/prometheus/common/",
 		})},
 		{pkg: "test/eval", why: "plays labelled runs to the supervisor, and some through the proxy of a watchdog, as the agents' clients would send them", tests: with(core, []string{"internal/app/watchdog/steer", "internal/pod/modelproxy"})},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
