@@ -36,9 +36,7 @@ func (p *planned) ordered() {
 	for _, name := range tasks {
 		o.Tasks = append(o.Tasks, protocol.Task{Name: name})
 	}
-	for _, r := range p.requests {
-		o.Requests = append(o.Requests, r)
-	}
+	o.Requests = append(o.Requests, p.requests...)
 	p.state = p.state.Apply(supervise.Ordered{Orders: o, Answered: func(id string) bool { return p.answered[id] > 0 }, Done: func(name string) bool { return p.done[name] }, Made: p.made, Planned: p.asked}, epoch)
 }
 
