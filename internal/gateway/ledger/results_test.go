@@ -171,7 +171,7 @@ func TestResultsOfTheVersionBefore(t *testing.T) {
 		w.must(l.Settle(t.Context(), "", call("one")))
 		w.must(l.Close())
 		db := w.other()
-		for _, statement := range []string{"ALTER TABLE interactions DROP COLUMN results", "DELETE FROM goose_db_version WHERE version_id >= 9"} {
+		for _, statement := range []string{"ALTER TABLE interactions DROP COLUMN results", "DROP TABLE history", "DELETE FROM goose_db_version WHERE version_id >= 9"} {
 			_, err := db.ExecContext(t.Context(), statement)
 			w.must(err)
 		}
