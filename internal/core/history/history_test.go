@@ -80,7 +80,7 @@ func life() []journal.Record {
 		journal.Record{Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: "GateNotStarted", Message: "the command is wrong"}})
 }
 
-// tell all entries of records whose positions are their indexes from 1. A new Teller takes over after so many.
+// tell all entries of records whose positions are their indexes from 1. Another Teller takes over before the record at takeOver.
 func tell(t *testing.T, records []journal.Record, takeOver int) []protocol.HistoryEntry {
 	t.Helper()
 	var state journal.State

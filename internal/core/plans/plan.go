@@ -60,9 +60,8 @@ func Tasks(p protocol.Proposal) int {
 }
 
 // Apply gives the orders with the tasks of a plan. Tasks that a user has listed come first, and a milestone of a user takes the place of a
-// planned one with its name. Areas only become narrower. Gates that
-// the user names nowhere run after the last planned task, also if the plan names them earlier. Orders that have a plan
-// stay as they are.
+// planned one with its name. Areas only become narrower. Gates that the user names nowhere run after the last planned task, also if the plan names
+// them earlier. Orders that have a plan stay as they are.
 func Apply(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 	if o.Planned != "" {
 		return o
