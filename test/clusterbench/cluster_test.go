@@ -266,8 +266,9 @@ func (s *site) keepShape(feature string) {
 	s.claims = claims.Items
 }
 
-// bare is a pod with the containers and volumes of a Feature's, and nothing of ours in it: every program sleeps, or ends at once.
-func (s *site) bare(name string) []client.Object {
+// bare is a pod with the containers and volumes of a Feature's, and nothing of ours in it: what comes before its container ends at once, sidecars sleep, and
+// the container does what a script says. The pod is the last of the objects.
+func (s *site) bare(name, script string) []client.Object {
 	spec := s.pod.Spec.DeepCopy()
 	spec.NodeName, spec.ServiceAccountName, spec.DeprecatedServiceAccount, spec.AutomountServiceAccountToken = "", "", "", nil
 	var objects []client.Object
@@ -293,14 +294,14 @@ func (s *site) bare(name string) []client.Object {
 		c.Image, c.Command, c.Args, c.Lifecycle, c.StartupProbe, c.ReadinessProbe, c.LivenessProbe = s.Image, []string{"bash", "-c", script}, nil, nil, nil, nil, nil
 	}
 	for i := range spec.InitContainers {
-		script := "true"
+		before := "true"
 		if p := spec.InitContainers[i].RestartPolicy; p != nil && *p == corev1.ContainerRestartPolicyAlways {
-			script = "exec sleep 600"
+			before = "trap exit TERM; sleep 600 & wait"
 		}
-		idle(&spec.InitContainers[i], script)
+		idle(&spec.InitContainers[i], before)
 	}
 	for i := range spec.Containers {
-		idle(&spec.Containers[i], "exec sleep 600")
+		idle(&spec.Containers[i], script)
 	}
 	return append(objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: benchProject, Name: name, Labels: map[string]string{bareLabel: "true"}}, Spec: *spec})
 }
@@ -321,7 +322,7 @@ func (s *site) starts(b *board.Board, number int, limit float64) {
 		}))
 		s.clear(&v1alpha1.Feature{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{})
 		pods = append(pods, s.started(number, agentContainer, client.MatchingLabels{bareLabel: "true"}, func(i int) []client.Object {
-			return s.bare(fmt.Sprintf("p%d-%d-%d", number, round, i))
+			return s.bare(fmt.Sprintf("p%d-%d-%d", number, round, i), "exec sleep 600")
 		}))
 		s.clear(&corev1.Pod{}, &corev1.PersistentVolumeClaim{})
 	}
@@ -329,7 +330,7 @@ func (s *site) starts(b *board.Board, number int, limit float64) {
 }
 
 // started makes objects and gives the time until as many pods have a container with this name running.
-func (s *site) started(number int, container string, which client.MatchingLabels, of func(i int) []client.Object) time.Duration {
+func (s *site) started(number int, container string, which client.ListOption, of func(i int) []client.Object) time.Duration {
 	w, err := s.watch.Watch(s.ctx, &corev1.PodList{}, client.InNamespace(benchProject), which)
 	s.must(err)
 	defer w.Stop()

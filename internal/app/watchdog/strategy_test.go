@@ -184,7 +184,7 @@ func TestSeverities(t *testing.T) {
 // was never a violation. Ignored files, what is allowed and what was written as it was are nobody's business.
 func TestTheAgentIsWarnedBeforeACheckpoint(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `cp web/legacy/old.html "$HOME"; cat "$HOME/old.html" > web/legacy/old.html
+	w := newWorld(t, `cp web/legacy/old.html "$HOME"; mv "$HOME/old.html" web/legacy/old.html
 		mkdir build; echo x > build/noise.log; echo good > web/good.html; echo evil > web/legacy/evil.html; rm README.md
 		until case "$(cat "$HOME/told")" in *README.md*evil.html*|*evil.html*README.md*) true;; *) false;; esac; do
 			read -r line; echo "$line" >> "$HOME/told"

@@ -34,11 +34,13 @@ func (s *Service) PutBack(ctx context.Context, tree string, changes policy.Chang
 	if !snapshot.Settled {
 		return nil, nil, fmt.Errorf("capture the workspace: it moves: %s", snapshot.Reason)
 	}
-	back, err := s.splice(ctx, snapshot.Tree, target, nil)
-	if err != nil {
-		return nil, nil, err
+	if snapshot.Tree != target {
+		back, err := s.splice(ctx, snapshot.Tree, target, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		changed = back.differ
 	}
-	changed = back.differ
 	for _, f := range snapshot.Found {
 		if before != nil && !slices.Contains(*before, f.Path) {
 			changed = append(changed, f.Path)
