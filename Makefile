@@ -91,6 +91,7 @@ test-envtest: ## Tests against a real API server and etcd
 .PHONY: test-e2e
 test-e2e: ## Tests on a real cluster
 	@hack/test.sh e2e
+	@hack/test.sh undeploy
 
 .PHONY: fuzz
 fuzz: ## Draw CHECKS new samples of every property (default 5000), and run every fuzz target for FUZZTIME (default 10s)

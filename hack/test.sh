@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests: unit, envtest, e2e, fuzz, or all of them; long is what all of them do a little of.
+# Runs the tests: unit, envtest, e2e, undeploy, fuzz, or all of them; long is what all of them do a little of.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
@@ -31,16 +31,10 @@ run() { # run NAME GO-TEST-ARGUMENTS…
 }
 
 unit() {
-  # The ledger is tested on a real PostgreSQL.
-  trap 'hack/postgres.sh down' EXIT
-  TIDEWAITER_POSTGRES=$(hack/postgres.sh up)
-  export TIDEWAITER_POSTGRES
-  run "unit, property, golden and architecture tests" -timeout "$limit" $(packages without)
-  hack/postgres.sh down
-  trap - EXIT
   run "tests of the local cluster's driver" -C hack/cluster ./...
   # Go knows neither the files outside of a module nor those that scripts read, and would give an earlier result.
   run "tests of what makes releases" -C hack/release -count 1 ./...
+  # It compiles Helm, which the tests of the chart on the cluster use too.
   run "the Helm chart, with Helm's own engine, schema and linter" -C hack/tools/helm -count 1 ./...
   run "tests of the linter of the API" -C hack/tools/apilint ./...
   run "alert rules, with Prometheus' own parser and engine" -C hack/tools/prometheus -count 1 ./...
@@ -49,6 +43,13 @@ unit() {
   run "the providers' official clients, through the gateway" -C test/sdk ./...
   # Vet would type-check all of Kubernetes here.
   run "tests of the local cluster's own daemons" -C hack/cluster/components -vet=off ./netpol ./volumes
+  # The ledger is tested on a real PostgreSQL.
+  trap 'hack/postgres.sh down' EXIT
+  TIDEWAITER_POSTGRES=$(hack/postgres.sh up)
+  export TIDEWAITER_POSTGRES
+  run "unit, property, golden and architecture tests" -timeout "$limit" $(packages without)
+  hack/postgres.sh down
+  trap - EXIT
 }
 
 envtest() {
@@ -138,32 +139,45 @@ e2e() {
   run "end-to-end tests on a real cluster" -count 1 -timeout 60m -parallel "$((2 * $(nproc) + 1))" ./test/e2e
   hack/postgres.sh down cluster
   trap - EXIT
-  # The last one, because it removes Tidewaiter. A cluster of KUBECONFIG may have Features that are no test's.
-  if [[ -z ${KUBECONFIG:-} ]]; then
-    run "the preflight, removal from the cluster, and installation from a release" -count 1 -timeout 30m ./test/undeploy
-  fi
 }
 
-# Most end-to-end tests wait. What computes runs beside them, and gives way; the tests of the API server, of which one package runs at a time, come after
-# them. Each part is a process: errexit would not hold in one whose status is looked at.
+# It comes after the end-to-end tests, because it removes Tidewaiter. A cluster of KUBECONFIG may have Features that are no test's.
+undeploy() {
+  if [[ -n ${KUBECONFIG:-} ]]; then
+    return
+  fi
+  TIDEWAITER_KUBECONFIG=$(hack/cluster/run.sh kubeconfig)
+  TIDEWAITER_TESTBED=$(cat bin/testbed.ref)
+  TIDEWAITER_KUBECTL="$PWD/hack/cluster/run.sh kubectl"
+  export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL
+  run "the preflight, removal from the cluster, and installation from a release" -count 1 -timeout 30m ./test/undeploy
+}
+
+# Most end-to-end tests wait. What computes runs beside them, and gives way; the tests of the API server, of which one package runs at a time, run beside the
+# removal from the cluster. Each part is a process: errexit would not hold in one whose status is looked at.
 beside_e2e() {
-  local log status=0
-  log=$(mktemp)
-  { nice -n 10 hack/test.sh unit && nice -n 10 hack/test.sh fuzz-briefly; } >"$log" 2>&1 &
+  local logs status=0 computing removing
+  logs=$(mktemp -d)
+  { nice -n 10 hack/test.sh unit && nice -n 10 hack/test.sh fuzz-briefly; } >"$logs/computing" 2>&1 &
+  computing=$!
   hack/test.sh e2e || status=$?
+  hack/test.sh undeploy >"$logs/removing" 2>&1 &
+  removing=$!
   hack/test.sh envtest || status=$?
-  wait $! || status=$?
-  cat "$log"
-  rm -f "$log"
+  wait "$removing" || status=$?
+  cat "$logs/removing"
+  wait "$computing" || status=$?
+  cat "$logs/computing"
+  rm -rf "$logs"
   return "$status"
 }
 
 case $what in
 all) beside_e2e ;;
-unit | envtest | fuzz | e2e | long) "$what" ;;
+unit | envtest | fuzz | e2e | undeploy | long) "$what" ;;
 fuzz-briefly) fuzz_briefly ;;
 *)
-  echo "usage: $0 [all|unit|envtest|fuzz-briefly|fuzz|e2e|long]" >&2
+  echo "usage: $0 [all|unit|envtest|fuzz-briefly|fuzz|e2e|undeploy|long]" >&2
   exit 2
   ;;
 esac

@@ -56,6 +56,7 @@ func Of(o protocol.Orders, current, bounds string, known func(task string) Task)
 	if o.Delivery.Push {
 		f.Branch = o.Delivery.Branch
 	}
+	f.Tasks = make([]Task, 0, len(o.Tasks))
 	for _, t := range o.Tasks {
 		task := known(t.Name)
 		task.Name = t.Name
