@@ -72,6 +72,9 @@ func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
 
 // start pins the policy for the task, and starts the agent. One that is corrected goes on under the policy that it began with.
 func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction string) (supervise.Event, error) {
+	if err := x.mend(ctx); err != nil { // before the agent works: afterwards its work would go back
+		return x.gateMissed(ctx, supervise.Action{Kind: supervise.Start, Task: task}, err)
+	}
 	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan, From: x.attempt.journal.State().Promoted.Tree}}
 	switch {
 	case correction != "" && sessions(x.attempt.options.Runtimes, o.Agent.Runtime):
