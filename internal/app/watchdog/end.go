@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
@@ -27,6 +28,9 @@ func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event,
 		if a.Final.Paths, a.Final.PathCount, err = x.services.delivery.Paths(ctx); err != nil {
 			x.log().WarnContext(ctx, "Cannot report which paths were delivered", "error", err.Error())
 		}
+	}
+	if err := x.noteProving(a.Final.Task); err != nil {
+		return nil, err
 	}
 	if err := x.attempt.reports.Conclude(ctx, a.Final); err != nil {
 		return nil, err
@@ -47,6 +51,14 @@ func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event,
 		x.release(ctx, 0)
 	}
 	return supervise.Finished{Final: &a.Final}, nil
+}
+
+// noteProving notes, once, that the gates of a task run in pods of their own.
+func (x *acts) noteProving(task string) error {
+	if t := x.attempt.journal.State().Tasks[task]; task == "" || t.Gating == "" || t.InPods {
+		return nil
+	}
+	return x.note(journal.Record{TaskProving: &journal.TaskProving{Name: task}}, "task proving")
 }
 
 // untilGone is a context that ends a little after the signal to end.

@@ -55,7 +55,7 @@ type Options struct {
 	Proxy  string
 	// Window is the context window of the agent's model in tokens; 0 if it is unknown.
 	Window int64
-	// Gate identifies the gate before the delivery that the pod is for (gates.Sum); empty for every other pod.
+	// Gate identifies the gate that the pod is for (gates.Sum); empty for every other pod.
 	Gate string
 	// Paths of the pod.
 	Paths Paths

@@ -20,7 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 )
 
-// Prove runs one gate on the tree of the delivery head, in a pod where no agent has been. When each gate has passed on that tree, it delivers.
+// Prove runs one gate of a task or before the delivery, in a pod where no agent has been. When nothing is left to prove or to do, it delivers.
 func Prove(ctx context.Context, o Options) error {
 	a, err := begin(ctx, o)
 	if err != nil {
@@ -80,9 +80,9 @@ func (p *preparation) settled(ctx context.Context, orders protocol.Orders) error
 		Message: fmt.Sprintf("checkpoint %d is not complete, and only an attempt with the workspace can complete it", s.Pending.Sequence)})
 }
 
-// checkOut makes the empty workspace the tree that is to be delivered.
+// checkOut makes the empty workspace the tree that is to be proved.
 func (p *preparation) checkOut(ctx context.Context, orders protocol.Orders) error {
-	return p.layOutTree(ctx, orders, p.attempt.journal.State().Promoted.Tree)
+	return p.layOutTree(ctx, orders, p.attempt.journal.State().Proving())
 }
 
 // deliveryGate runs a gate on the tree of the delivery head, once: what it leaves in ignored files and in /tmp could change a second run.

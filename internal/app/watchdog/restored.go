@@ -51,7 +51,7 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 			aborts(&task, have, j.Requests)
 			s.Rules = supervise.RulesOf(have.Policy)
 		case have.Gating != "":
-			task.Phase, task.Tree, task.Gates, task.Results = supervise.Gating, have.Gating, j.Orders.GatesOf(name), j.Results
+			task.Phase, task.Tree, task.Gates, task.Results, task.InPods = supervise.Gating, have.Gating, j.Orders.GatesOf(name), j.Results, have.InPods
 			s.Rules = supervise.RulesOf(have.Policy)
 		case have.Ended:
 			task.Phase, task.ExitCode, task.Stopped, task.Failure = supervise.Exited, have.ExitCode, have.Stopped, have.Failure

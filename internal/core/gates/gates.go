@@ -32,7 +32,7 @@ const (
 	NotStarted State = protocol.GateNotStarted
 )
 
-// Tries is how often a gate of a task runs that does not end in its time. A gate before the delivery has one try.
+// Tries is how often a gate runs in the agent's container that does not end in its time. A gate in a pod of its own has one try.
 const Tries = 2
 
 // MaxOutput is how many bytes at the end of a gate's output are kept in the journal and told to the agent.
@@ -252,15 +252,21 @@ func objections(results []Result) string {
 }
 
 // Correction tells the agent which gates failed, with their commands and the ends of their outputs. What a gate wrote is data: each line of it
-// has a mark before it.
-func Correction(all []protocol.Gate, results []Result) string {
-	return correction("Your task is not done yet: %d of %d gates failed. A gate is a command that must exit with code 0. The watchdog ran these in the workspace after you had ended.\n", all, results)
+// has a mark before it. Gates inPods ran in pods of their own.
+func Correction(all []protocol.Gate, results []Result, inPods bool) string {
+	where := "The watchdog ran these in the workspace after you had ended."
+	if inPods {
+		where = onCheckout
+	}
+	return correction("Your task is not done yet: %d of %d gates failed. A gate is a command that must exit with code 0. "+where+"\n", all, results)
 }
+
+// onCheckout tells the agent where gates in pods of their own ran.
+const onCheckout = "The watchdog ran each of them on a fresh checkout of the work, without files that Git ignores, such as installed dependencies and caches."
 
 // DeliveryCorrection is the task of an agent that corrects what gates before the delivery have found, in the same form.
 func DeliveryCorrection(all []protocol.Gate, results []Result) string {
-	return correction("The work is not delivered yet: %d of %d gates before the delivery failed. A gate is a command that must exit with code 0. "+
-		"The watchdog ran each of them on a fresh checkout of the work, without files that Git ignores, such as installed dependencies and caches.\n", all, results)
+	return correction("The work is not delivered yet: %d of %d gates before the delivery failed. A gate is a command that must exit with code 0. "+onCheckout+"\n", all, results)
 }
 
 // correction begins with a sentence about how many of how many gates failed.

@@ -4,6 +4,7 @@
 package journal_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -79,6 +80,59 @@ func TestGatedTask(t *testing.T) {
 	restarted := journal.Record{TaskRestarted: &journal.TaskRestarted{Name: "form", Text: "Fix it."}}
 	if task := read(t, write(t, append(closed, ran(unit, "t4", gates.Failed), restarted)...)).Tasks["form"]; !task.Restarts() || task.Corrections != 1 {
 		t.Errorf("an agent without sessions: %+v", task)
+	}
+}
+
+// TestGatesInPods: an attempt for each gate of a task neither runs gates again that have failed nor forgets the corrections. A user who has decided has
+// both begin again.
+func TestGatesInPods(t *testing.T) {
+	gate := func(epoch int64) journal.Record {
+		return journal.Record{Attempt: &journal.Attempt{Epoch: epoch, Run: "gate"}}
+	}
+	agent := func(epoch int64) journal.Record {
+		return journal.Record{Attempt: &journal.Attempt{Epoch: epoch, Run: "agent"}}
+	}
+	ended := func(outcome string) journal.Record {
+		return journal.Record{Final: &protocol.FinalReport{Outcome: outcome}}
+	}
+	proving := journal.Record{TaskProving: &journal.TaskProving{Name: "form"}}
+	closed := []journal.Record{attempt1, base, gatedOrders(unit, lint), begun, started, {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}},
+		{TaskEnded: &journal.TaskEnded{Name: "form"}}, held, heldDone, good, goodDone, proving, ended(protocol.OutcomeProving), gate(2)}
+	failed := append(closed, ran(unit, "t4", gates.Failed))
+	for name, c := range map[string]struct {
+		more                 []journal.Record
+		results, corrections int
+		inPods               bool
+	}{
+		"the next gate":                  {[]journal.Record{ended(protocol.OutcomeProving), gate(3)}, 1, 1, true},
+		"the agent":                      {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3)}, 1, 1, true},
+		"the agent corrects":             {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}}}, 1, 2, true},
+		"the agent is lost":              {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}}, agent(4)}, 0, 0, false},
+		"the pod is lost":                {[]journal.Record{{Attempt: &journal.Attempt{Epoch: 3, Run: "seal"}}, gate(4)}, 1, 1, true},
+		"a user suspends":                {[]journal.Record{ended(protocol.OutcomeSuspended), agent(3)}, 1, 1, true},
+		"a user has decided":             {[]journal.Record{ended(protocol.OutcomeBlocked), agent(3)}, 0, 0, false},
+		"an agent's container ran one":   {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), ran(lint, "t4", gates.Failed), agent(4)}, 0, 0, false},
+		"a pass counts after a decision": {[]journal.Record{ran(lint, "t4", gates.Passed), ended(protocol.OutcomeBlocked), agent(3)}, 1, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := read(t, write(t, append(slices.Clone(failed), c.more...)...))
+			task := s.Tasks["form"]
+			if len(s.Results) != c.results || task.Corrections != c.corrections || task.InPods != c.inPods {
+				t.Errorf("results %+v, %d corrections, in pods %t", s.Results, task.Corrections, task.InPods)
+			}
+		})
+	}
+	s := read(t, write(t, closed...))
+	if name, inPods := s.Gating(); name != "form" || !inPods || s.Proving() != "t4" {
+		t.Errorf("gates of %q on %s, in pods %t", name, s.Proving(), inPods)
+	}
+	s = read(t, write(t, append(slices.Clone(closed), ran(unit, "t4", gates.Passed), ran(lint, "t4", gates.Passed))...))
+	if name, _ := s.Gating(); name != "" || s.Proving() != s.Promoted.Tree {
+		t.Errorf("gates of %q on %s", name, s.Proving())
+	}
+	s = read(t, write(t, attempt1, base, gatedOrders(unit), begun))
+	if _, err := s.Apply(proving); err == nil {
+		t.Error("a task that does not wait for gates is proved in pods")
 	}
 }
 

@@ -50,6 +50,8 @@ type Record struct {
 	TaskParked *TaskParked `json:"taskParked,omitempty"`
 	// TaskEnded: the agent's process has ended.
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
+	// TaskProving: the attempt is about to end, because the gates of a task run in pods of their own.
+	TaskProving *TaskProving `json:"taskProving,omitempty"`
 	// GateRan: a gate of a task has run.
 	GateRan *GateRan `json:"gateRan,omitempty"`
 	// DeliveryGateRan: a gate has run on the tree of the delivery head, in a pod where no agent has been.
@@ -188,6 +190,11 @@ type TaskRejected struct {
 
 // TaskParked: the attempt ends because the question of the task's agent waits. The answer starts the next attempt.
 type TaskParked struct {
+	Name string `json:"name"`
+}
+
+// TaskProving: each gate of the task runs in a pod of its own. Their results and the corrections after them count in later attempts too.
+type TaskProving struct {
 	Name string `json:"name"`
 }
 

@@ -208,6 +208,8 @@ func (s *State) apply(r Record) error {
 		return s.task(r.TaskEnded.Name, func(t *Task) {
 			t.Ended, t.ExitCode, t.Stopped, t.Failure = true, r.TaskEnded.ExitCode, r.TaskEnded.Stopped, r.TaskEnded.Failure
 		})
+	case r.TaskProving != nil:
+		return s.proving(r.TaskProving.Name)
 	case r.GateRan != nil:
 		return s.gated(*r.GateRan)
 	case r.DeliveryGateRan != nil:
@@ -294,8 +296,11 @@ func (s *State) attempt(a Attempt) error {
 		return fmt.Errorf("attempt %d without its kind of run", a.Epoch)
 	}
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
-	s.Results = gates.Lasting(s.Results)
-	if s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked { // a user has decided to go on
+	decided := s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked // a user has decided to go on
+	if _, inPods := s.Gating(); decided || !inPods {
+		s.Results = gates.Lasting(s.Results)
+	}
+	if decided {
 		s.Proofs, s.Spent = gates.Lasting(s.Proofs), 0
 	}
 	again := s.again(a.Run)
@@ -304,6 +309,7 @@ func (s *State) attempt(a Attempt) error {
 		case t.Aborted && again: // it begins as if for the first time
 			s.Tasks[name] = Task{}
 		case !t.Over():
+			t.InPods = t.InPods && !decided
 			s.Tasks[name] = t.next()
 		}
 	}

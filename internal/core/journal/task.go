@@ -39,7 +39,8 @@ type Task struct {
 	Parked  bool `json:",omitempty"`
 	// Session: the agent has one. Stopped: the watchdog had orders or a signal to end it.
 	Session, Stopped bool
-	// Corrections is the number of corrections in this attempt, and Correction the text for the agent in the current one.
+	// Corrections is the number of corrections in this attempt or, if its gates run in pods of their own, since a user decided last. Correction is the
+	// text for the agent in the current one.
 	Corrections int
 	Correction  string
 	// Continued is the ID of the act that lets the agent continue in the current one; empty if its work was not valid.
@@ -62,6 +63,8 @@ type Task struct {
 	Work protocol.TaskWork `json:",omitzero"`
 	// Gating is the tree on which its gates must pass; empty if no closing checkpoint completes the task, and when it is done.
 	Gating string `json:",omitempty"`
+	// InPods: each of these gates runs in a pod of its own. Until a user decides about the task, results and corrections count in later attempts too.
+	InPods bool `json:",omitempty"`
 	// Done for ever.
 	Done bool
 	// Failures is how often its agent has failed, in all attempts; only of a task that is aborted after too many.
@@ -192,13 +195,38 @@ func (t Task) interrupted() bool {
 	return t.Session
 }
 
+// Gating is the name of the task whose gates are to pass, and whether each runs in a pod of its own; empty if there is none.
+func (s State) Gating() (name string, inPods bool) {
+	name = s.Working()
+	if t := s.Tasks[name]; t.Gating != "" {
+		return name, t.InPods
+	}
+	return "", false
+}
+
+// Proving is the tree that gates run on now: that of the closing checkpoint of a task, or that of the delivery head.
+func (s State) Proving() string {
+	if name, _ := s.Gating(); name != "" {
+		return s.Tasks[name].Gating
+	}
+	return s.Promoted.Tree
+}
+
+// proving says that the gates of a task run in pods of their own.
+func (s *State) proving(name string) error {
+	if s.Tasks[name].Gating == "" {
+		return fmt.Errorf("task %q is proved in pods, and does not wait for gates", name)
+	}
+	return s.task(name, func(t *Task) { t.InPods = true })
+}
+
 // gated takes the result of a gate. It does not count if orders made the task done while the gate ran.
 func (s *State) gated(g GateRan) error {
 	t, ok := s.Tasks[g.Task]
 	if !ok || t.Gating != g.Result.Tree && !t.Done {
 		return fmt.Errorf("gate %q of task %q ran on tree %q, and the task waits for gates on %q", g.Result.Gate, g.Task, g.Result.Tree, t.Gating)
 	}
-	t.Before = max(t.Before, g.Start)
+	t.Before, t.InPods = max(t.Before, g.Start), t.InPods && s.Run == protocol.RunGate
 	s.Tasks[g.Task] = t
 	s.show(g.Task, g.Result)
 	if t.Done {
@@ -269,6 +297,9 @@ func (t Task) next() Task {
 	if t.Gating != "" {
 		n.Begun, n.Ended, n.Session, n.Interrupted = true, true, t.Session, false
 		n.Gating, n.Completed = t.Gating, t.Completed
+		if t.InPods { // an attempt for each gate is no reason to count anew
+			n.InPods, n.Corrections = true, t.Corrections
+		}
 	}
 	return n
 }

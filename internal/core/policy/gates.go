@@ -17,7 +17,7 @@ import (
 type Gate struct {
 	Name    string   `json:"name"`
 	Command []string `json:"command"`
-	// Image of the container that it runs in, before a delivery; empty for that of the agent.
+	// Image of the container that it runs in. In orders, an empty one is Tidewaiter's own image; in a policy, that of the agent.
 	Image   string        `json:"image,omitempty"`
 	Timeout time.Duration `json:"timeout"`
 	// Env as NAME=value, in addition to what every gate has.

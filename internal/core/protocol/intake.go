@@ -37,8 +37,8 @@ const (
 	MaxArgumentBytes = 128<<10 - 1
 )
 
-// Kinds of runs that this package needs names for. RunAgent has an agent in its pod. RunGate is that of a pod that runs a gate before the delivery, and
-// has no agent.
+// Kinds of runs that this package needs names for. RunAgent has an agent in its pod. RunGate is that of a pod that runs one gate, of a task or before the
+// delivery, and has no agent.
 const (
 	RunAgent = "agent"
 	RunGate  = "gate"
@@ -64,7 +64,7 @@ type Orders struct {
 	Tasks []Task `json:"tasks"`
 	// MaxRetries is how often an agent that failed in a task starts again before the task is aborted. It is for tasks that Continue.
 	MaxRetries int `json:"maxRetries,omitempty"`
-	// Gates are the commands that tasks name.
+	// Gates are the commands that tasks name. Each has the image of the agent.
 	Gates []Gate `json:"gates,omitempty"`
 	// Unnamed are the names of the gates that neither a task nor the delivery of the Feature names. The last task has them.
 	Unnamed []string `json:"unnamed,omitempty"`
@@ -102,6 +102,9 @@ type Orders struct {
 	Generation int64 `json:"generation"`
 	// MayPark: the agent's pod may end while a question waits. The volumes outlive it, and the manager knows the outcome Parked.
 	MayPark bool `json:"mayPark,omitempty"`
+	// GatePods: each gate of a task runs in a pod of its own, because the agent's container cannot write to the workspace. The volumes outlive the
+	// agent's pod, and the manager knows that a task can be Proving.
+	GatePods bool `json:"gatePods,omitempty"`
 }
 
 // Ways in which a model plans. With PlanningApprove a user must approve the plan before an agent works by it.

@@ -392,9 +392,9 @@ const (
 	OutcomeStopped      = "Stopped"
 	// OutcomeSwitched: the next task runs in another mode, and therefore in another pod.
 	OutcomeSwitched = "Switched"
-	// OutcomeProving: a gate must pass before the delivery, in a pod of its own.
+	// OutcomeProving: a gate of a task or before the delivery must pass, in a pod of its own.
 	OutcomeProving = "Proving"
-	// OutcomeUnfinished: an agent has more to do, because gates before the delivery have failed, or because the orders list another task.
+	// OutcomeUnfinished: an attempt with an agent follows, because gates that ran in pods of their own have failed, or because there is another task.
 	OutcomeUnfinished = "Unfinished"
 	// OutcomeParked: the agent waits for the answer to Question, and its pod ends until then.
 	OutcomeParked = "Parked"
@@ -416,8 +416,10 @@ type FinalReport struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	Head    string `json:"head,omitempty"`
-	// Gate identifies the gate that runs next, if the outcome is Proving (core/gates.Sum).
+	// Gate identifies the gate that runs next, if the outcome is Proving (core/gates.Sum). Task is the name of the task that it proves; empty for a
+	// gate before the delivery.
 	Gate string `json:"gate,omitempty" redact:"key"`
+	Task string `json:"task,omitempty"`
 	// ProvedBy identifies the gates that have passed on the head, if the outcome is ReadyToMerge (core/gates.SumAll); empty if none had to.
 	ProvedBy string `json:"provedBy,omitempty" redact:"key"`
 	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.

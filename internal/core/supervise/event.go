@@ -72,7 +72,7 @@ func (e Ordered) apply(s *State, now time.Time) {
 	if s.PolicyHash != o.Policy.Hash {
 		s.PolicyHash, s.Delivery.Reviewed = o.Policy.Hash, false
 	}
-	s.Mode, s.NextMode, s.MayPark = o.Mode, o.NextMode, o.MayPark
+	s.Mode, s.NextMode, s.MayPark, s.GatePods = o.Mode, o.NextMode, o.MayPark, o.GatePods
 	for i := range s.Tasks {
 		s.Tasks[i].awaits(o, now)
 	}

@@ -4,6 +4,7 @@
 package supervise
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,11 +24,59 @@ func (t Task) gate() Action {
 
 // wanted says whether a gate is still one that the task at hand, or the delivery, has to pass.
 func (s State) wanted(g protocol.Gate) bool {
-	if s.ForGate != "" {
-		return slices.ContainsFunc(s.Delivery.Gates, func(have protocol.Gate) bool { return gates.Sum(have) == gates.Sum(g) })
+	var list []protocol.Gate
+	switch i := s.Current(); {
+	case i >= 0 && s.Tasks[i].Phase == Gating:
+		list = s.Tasks[i].Gates
+	case s.ForGate != "":
+		list = s.Delivery.Gates
 	}
-	i := s.Current()
-	return i >= 0 && s.Tasks[i].Phase == Gating && slices.ContainsFunc(s.Tasks[i].Gates, func(have protocol.Gate) bool { return gates.Sum(have) == gates.Sum(g) })
+	return slices.ContainsFunc(list, func(have protocol.Gate) bool { return gates.Sum(have) == gates.Sum(g) })
+}
+
+// gating is the final report of an attempt while task i waits for a gate that runs in another pod.
+func (s State) gating(i int) protocol.FinalReport {
+	t := s.Tasks[i]
+	next := t.gate().Gate
+	return protocol.FinalReport{Outcome: protocol.OutcomeProving, Reason: protocol.ReasonProving, Head: s.Delivery.Head, Gate: gates.Sum(next), Task: t.Name,
+		Message: fmt.Sprintf("gate %q of task %q must pass on a fresh checkout of the work", next.Name, t.Name)}
+}
+
+// provingTask runs the gate of task i that the pod is for. Once it has a result, or nobody requires it any more, another attempt follows: for the next
+// gate, with the agent, or for the next task.
+func (s State) provingTask(i int) Action {
+	t := s.Tasks[i]
+	if t.Phase != Gating || t.Dropped {
+		return Action{Kind: Finish, Final: s.withoutAgent(i)}
+	}
+	k := slices.IndexFunc(t.Gates, func(g protocol.Gate) bool { return gates.Sum(g) == s.ForGate })
+	switch {
+	case k < 0 || s.Ran || gates.Find(t.Results, t.Gates[k], t.Tree) != nil:
+		return Action{Kind: Finish, Final: s.gating(i)}
+	case s.Used:
+		return Action{Kind: Finish, Final: s.unanswered(t.Gates[k], t.Name)}
+	case !s.Agent.Connected:
+		return Action{}
+	}
+	return Action{Kind: Gate, Task: t.Name, Gate: t.Gates[k]}
+}
+
+// withoutAgent is the final report of an attempt without an agent while task i, whose gates run in pods of their own, is not over.
+func (s State) withoutAgent(i int) protocol.FinalReport {
+	t, f := s.Tasks[i], s.more(i)
+	switch {
+	case t.Dropped:
+		f.Message = fmt.Sprintf("the orders do not list task %q any more, and an attempt with the workspace ends it", t.Name)
+	case t.Phase == Gating:
+		return s.gating(i)
+	case t.Phase == Failed:
+		return s.failed(i)
+	case t.Phase == Aborting:
+		f.Message = fmt.Sprintf("task %q cannot be done, and an attempt with the workspace takes its changes out of it", t.Name)
+	case t.Correction != "":
+		f.Message = fmt.Sprintf("gates of task %q have failed, and an agent corrects its work", t.Name)
+	}
+	return f
 }
 
 // ungate has a task whose workspace went back closed again: what its gates would prove is not there any more.
@@ -50,6 +99,7 @@ func (e Gated) apply(s *State, _ time.Time) {
 	s.idle()
 	s.Checkpoints.Failures, s.Checkpoints.Failure, s.Checkpoints.RetryAt = 0, protocol.Fault{}, time.Time{}
 	i := s.index(e.Task)
+	s.Ran = s.ForGate != ""
 	if i < 0 || s.Tasks[i].Phase != Gating {
 		return
 	}
@@ -93,7 +143,7 @@ func (t *Task) prove(correct bool) {
 		t.Phase, t.Reason, t.Message = Failed, protocol.ReasonGateNotStarted, gates.Message(t.Name, results)
 	case correct:
 		t.Phase, t.ExitCode, t.Failure, t.Completed = Pending, 0, nil, time.Time{}
-		t.Corrections, t.Correction = t.Corrections+1, gates.Correction(t.Gates, results)
+		t.Corrections, t.Correction = t.Corrections+1, gates.Correction(t.Gates, results, t.InPods)
 	default:
 		t.Phase, t.Reason, t.Message = Failed, protocol.ReasonGateFailed, gates.Message(t.Name, results)
 	}

@@ -152,6 +152,8 @@ func sealing(s State, _ time.Time) (Action, bool) {
 	switch {
 	case !s.Seal:
 		return Action{}, false
+	case i >= 0 && s.Earlier != nil && s.Earlier.Outcome == protocol.OutcomeProving && s.Earlier.Task != "":
+		return Action{Kind: Finish, Final: s.withoutAgent(i)}, true
 	case i >= 0 && !s.Errand && s.Earlier != nil && s.Earlier.Outcome == protocol.OutcomeProving:
 		return Action{Kind: Finish, Final: s.more(i)}, true
 	case s.Earlier != nil && (i >= 0 || s.Errand && !ready):
@@ -176,6 +178,8 @@ func tasks(s State, now time.Time) (Action, bool) {
 	switch phase := s.Tasks[i].Phase; {
 	case phase == Failed:
 		return Action{Kind: Finish, Final: s.failed(i)}, true
+	case phase == Gating && s.GatePods && !s.Agent.Leftovers: // the agent's container is not needed
+		return Action{Kind: Finish, Final: s.gating(i)}, true
 	case !s.Agent.Connected:
 		return Action{}, true
 	case phase == Running:

@@ -22,7 +22,7 @@ func proving(s State, _ time.Time) (Action, bool) {
 		return Action{}, false
 	}
 	if i := s.Current(); i >= 0 {
-		return Action{Kind: Finish, Final: s.more(i)}, true
+		return s.provingTask(i), true
 	}
 	d := s.Delivery
 	i := slices.IndexFunc(d.Gates, func(g protocol.Gate) bool { return gates.Sum(g) == s.ForGate })
@@ -30,15 +30,20 @@ func proving(s State, _ time.Time) (Action, bool) {
 	case d.proved() && len(s.Requests) > 0: // what is left of them needs the workspace, before the delivery
 		return Action{Kind: Finish, Final: protocol.FinalReport{Outcome: protocol.OutcomeProving, Reason: protocol.ReasonProving, Head: d.Head, Gate: s.ForGate,
 			Message: "a request comes first, which needs the workspace"}}, true
-	case i < 0 || gates.Find(d.Results, d.Gates[i], d.Tree) != nil:
+	case i < 0 || s.Ran || gates.Find(d.Results, d.Gates[i], d.Tree) != nil:
 		return Action{}, false
 	case s.Used:
-		return Action{Kind: Finish, Final: protocol.FinalReport{Outcome: protocol.OutcomeProving, Reason: protocol.ReasonCheckpointFailed, Head: d.Head, Gate: s.ForGate,
-			Message: fmt.Sprintf("gate %q has no result, and what it left in its pod could change the next one: it runs again in another pod", d.Gates[i].Name)}}, true
+		return Action{Kind: Finish, Final: s.unanswered(d.Gates[i], "")}, true
 	case !s.Agent.Connected:
 		return Action{}, true
 	}
 	return Action{Kind: Gate, Gate: d.Gates[i]}, true
+}
+
+// unanswered is the final report of an attempt in whose pod a gate was started that has no result. It is one of a task, or before the delivery.
+func (s State) unanswered(g protocol.Gate, task string) protocol.FinalReport {
+	return protocol.FinalReport{Outcome: protocol.OutcomeProving, Reason: protocol.ReasonCheckpointFailed, Head: s.Delivery.Head, Gate: gates.Sum(g), Task: task,
+		Message: fmt.Sprintf("gate %q has no result, and what it left in its pod could change the next one: it runs again in another pod", g.Name)}
 }
 
 // unproved is the final report of an attempt whose head has no pass of a required gate. There is none while an agent may still correct the work.

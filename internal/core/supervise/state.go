@@ -83,7 +83,9 @@ type Task struct {
 	// ExitCode of the agent, once it exited. Stopped: the watchdog had to end it by then, so that the exit code 0 does not say that the task is done.
 	ExitCode int
 	Stopped  bool
-	// Gates that have to pass on Tree, which is that of the closing checkpoint, and Results of gates so far. All are empty before it.
+	// Gates that have to pass on Tree, which is that of the closing checkpoint, and Results of gates so far. All are empty before it. InPods: these
+	// gates ran in pods of their own.
+	InPods  bool
 	Gates   []protocol.Gate
 	Tree    string
 	Results []gates.Result
@@ -198,11 +200,13 @@ type Delivery struct {
 type State struct {
 	// Seal: there is no agent; the attempt only delivers, or does an errand.
 	Seal bool
-	// ForGate identifies the gate before the delivery that the sealed attempt's pod is for (gates.Sum); empty for other attempts. The workspace
-	// of the Feature is not in this pod.
+	// ForGate identifies the gate of a task, or before the delivery, that the sealed attempt's pod is for (gates.Sum); empty for other attempts. The
+	// workspace of the Feature is not in this pod.
 	ForGate string
-	// Used: a gate was started in the pod of ForGate, and may have no result.
-	Used bool
+	// Used: a gate was started in the pod of ForGate, and may have no result. Ran: the gate of a task has its result, and no other gate runs there.
+	Used, Ran bool
+	// GatePods: each gate of a task runs in a pod of its own, and not in that of the agent.
+	GatePods bool
 	// Sessions: the agent can start again in its session, with a message.
 	Sessions bool
 	// Errand: the sealed attempt has orders for something other than a delivery.

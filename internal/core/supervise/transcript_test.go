@@ -136,8 +136,27 @@ func (p *player) scene(fields []string) bool {
 			p.state.Tasks = append(p.state.Tasks, supervise.Task{Name: name, Phase: supervise.Done})
 		}
 		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", len(fields) > 1
-	case "earlier":
+	case "earlier": // "earlier Proving Proving form": for a gate of that task
 		p.state.Earlier = &protocol.FinalReport{Outcome: fields[1], Reason: fields[2], Message: "as before"}
+		if len(fields) > 3 {
+			p.state.Earlier.Task = fields[3]
+		}
+	case "pods": // for gates of tasks
+		p.orders.GatePods = true
+	case "proved-before-delivery":
+		p.orders.Delivery.Gates = p.orders.Gates
+	case "gating": // "gating form 1": an earlier attempt has closed the task, which was corrected once
+		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", true
+		t := supervise.Task{Name: fields[1], Phase: supervise.Gating, Begun: true, Tree: "c1", InPods: true}
+		t.Corrections, _ = strconv.Atoi(fields[2])
+		p.state.Tasks = append(p.state.Tasks, t)
+	case "result": // "result unit Failed 2": of a gate of the task at hand
+		t := &p.state.Tasks[len(p.state.Tasks)-1]
+		r := gates.Result{Gate: fields[1], Definition: gates.Sum(p.gate(fields[1])), Tree: t.Tree, State: gates.State(fields[2])}
+		r.ExitCode, _ = strconv.Atoi(fields[3])
+		t.Results = append(t.Results, r)
+	case "gate-pod": // for a gate of the task at hand
+		p.state.Seal, p.state.ForGate = true, gates.Sum(p.gate(fields[1]))
 	case "gates":
 		for _, name := range fields[1:] {
 			p.orders.Gates = append(p.orders.Gates, protocol.Gate{Name: name, Command: []string{"make", name}})
@@ -162,6 +181,12 @@ func (p *player) scene(fields []string) bool {
 		return false
 	}
 	return true
+}
+
+// gate with a name that the orders list.
+func (p *player) gate(name string) protocol.Gate {
+	i := slices.IndexFunc(p.orders.Gates, func(g protocol.Gate) bool { return g.Name == name })
+	return p.orders.Gates[i]
 }
 
 // advance lets the time pass until a moment, stopping wherever something was due.
@@ -234,6 +259,11 @@ func (p *player) describe(a supervise.Action) string {
 		words = append(words, a.Final.Outcome+"/"+a.Final.Reason+":", a.Final.Message)
 		if a.Final.TaskFailures > 0 {
 			words = append(words, fmt.Sprintf("(failures in its task: %d)", a.Final.TaskFailures))
+		}
+		for _, g := range p.orders.Gates {
+			if a.Final.Task != "" && gates.Sum(g) == a.Final.Gate {
+				words = append(words, fmt.Sprintf("(next: %s of %s)", g.Name, a.Final.Task))
+			}
 		}
 		if a.EndFirst {
 			words = append(words, "(container ended first)")
