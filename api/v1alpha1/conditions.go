@@ -259,7 +259,7 @@ const (
 	ReasonVolumeVersionUnsupported = "VolumeVersionUnsupported"
 	// ReasonPreparationFailed: Tidewaiter cannot prepare the workspace, for a reason without a name of its own; the message has the text of Git or of the system. It tries for an hour.
 	ReasonPreparationFailed = "PreparationFailed"
-	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce neither an agent nor a gate before the delivery runs.
+	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce neither an agent nor a gate in a pod of its own runs.
 	ReasonNetworkOpened = "NetworkOpened"
 	// ReasonCheckpointInvalid: the newest checkpoint breaks a rule; the message names rule, path and what to do.
 	ReasonCheckpointInvalid = "CheckpointInvalid"
@@ -283,9 +283,9 @@ const (
 	ReasonProviderAvailable = "ProviderAvailable"
 	// ReasonAgentNotStarted: the watchdog could not start the agent's command.
 	ReasonAgentNotStarted = "AgentNotStarted"
-	// ReasonProving: a gate runs before the delivery, in a pod where no agent has been, or is about to.
+	// ReasonProving: a gate runs in a pod where no agent has been, or is about to: before the delivery or, in Deterministic mode, after a task.
 	ReasonProving = "Proving"
-	// ReasonCorrecting: gates before the delivery have failed, and an agent is about to start to correct the work; or orders list another task.
+	// ReasonCorrecting: gates in pods of their own have failed, and an agent is about to start to correct the work; or there is another task.
 	ReasonCorrecting = "Correcting"
 	// ReasonGateFailed: gates of a task or before the delivery have failed; the message names gate and exit code. In Succeeded, the agent has spent its corrections (supervision.maxCorrections).
 	ReasonGateFailed = "GateFailed"

@@ -162,7 +162,7 @@ const (
 	RunKindAgent RunKind = "Agent"
 	// RunKindSeal works on the trusted volume without any agent.
 	RunKindSeal RunKind = "Seal"
-	// RunKindGate runs one gate before the delivery, in a pod where no agent has been.
+	// RunKindGate runs one gate of a task or before the delivery, in a pod where no agent has been.
 	RunKindGate RunKind = "Gate"
 )
 
@@ -195,7 +195,7 @@ type JobStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one, Gate runs a gate before the delivery.
+	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one, Gate runs one gate in a pod of its own.
 	// +required
 	Run RunKind `json:"run"`
 	// errand is true for a seal run that serves requests (a rollback, a checkpoint) and delivers nothing.

@@ -98,7 +98,7 @@ type FeatureSpec struct {
 	// budget lowers the budget for models that the policy gives the Feature; it cannot raise it.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
-	// gates are commands that prove the work: the watchdog runs them in the workspace after a task, and the task is done only if each of them exits with 0. A gate runs after the tasks that name it. If no task names it, and spec.delivery.gates does not name it either, it runs after the last task.
+	// gates are commands that prove the work: the watchdog runs them on the work after a task, and the task is done only if each of them exits with 0. A gate runs after the tasks that name it. If no task names it, and spec.delivery.gates does not name it either, it runs after the last task.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -122,7 +122,7 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Priority int32 `json:"priority,omitempty"`
-	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) and gates before the delivery do not count.
+	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) and gates in pods of their own do not count.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

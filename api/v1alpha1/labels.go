@@ -15,7 +15,7 @@ const (
 	RunAgent = "agent"
 	// RunSeal marks a Job that works on the trusted volume without any agent.
 	RunSeal = "seal"
-	// RunGate marks the Job of an attempt that runs a gate before the delivery, where no agent has been.
+	// RunGate marks the Job of an attempt that runs one gate where no agent has been: before the delivery or, in Deterministic mode, after a task.
 	RunGate = "gate"
 	// RunView marks a Job that answers one inquiry about a Feature whose pods are gone. It is not an attempt, and changes nothing.
 	RunView = "view"

@@ -126,7 +126,7 @@ type Task struct {
 	Gates []string `json:"gates,omitempty"`
 }
 
-// Gate is a command that must exit with 0, with an empty home directory and without the agent's environment variables. After a task it runs in the agent's container, when no process of the agent is left. Before the delivery it runs in a pod of its own.
+// Gate is a command that must exit with 0, with an empty home directory and without the agent's environment variables. After a task it runs in the agent's container, when no process of the agent is left. Before the delivery, and after a task in Deterministic mode, it runs in a pod of its own.
 // +kubebuilder:validation:XValidation:rule="!has(self.require) || has(self.report)",message="require needs report: say in which file, and in which format, the command writes what it found"
 // +kubebuilder:validation:XValidation:rule="!has(self.require) || !has(self.require.minTests) || !has(self.report) || self.report.format in ['JUnit', 'GoTest', 'TAP']",message="require.minTests needs a report of tests: set report.format to JUnit, GoTest or TAP"
 // +kubebuilder:validation:XValidation:rule="!has(self.require) || !has(self.require.minCoveragePercent) || !has(self.report) || self.report.format in ['LCOV', 'Cobertura']",message="require.minCoveragePercent needs a report of coverage: set report.format to LCOV or Cobertura"
@@ -144,7 +144,7 @@ type Gate struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4096
 	Command []string `json:"command"`
-	// timeout is the time after which the watchdog ends the gate. A gate that does not end in time runs once more, and then it has failed.
+	// timeout is the time after which the watchdog ends the gate. A gate that does not end in time has failed; in the agent's container it runs once more before that.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string

@@ -304,7 +304,7 @@ type FinalReport struct {
 	// epoch is the attempt that ended.
 	// +required
 	Epoch int64 `json:"epoch"`
-	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery), Unfinished (gates before the delivery have failed, or there is another task, so the agent continues), Parked (the agent waits for an answer, without a pod) or PlanProposed (a plan waits for approval, without a pod).
+	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass in a pod of its own), Unfinished (such gates have failed, or there is another task, so the agent continues), Parked (the agent waits for an answer, without a pod) or PlanProposed (a plan waits for approval, without a pod).
 	// +required
 	// +kubebuilder:validation:Enum=Delivered;ReadyToMerge;Blocked;AgentFailed;Suspended;Stopped;Switched;Proving;Unfinished;Parked;PlanProposed
 	Outcome string `json:"outcome"`
@@ -324,6 +324,10 @@ type FinalReport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Gate string `json:"gate,omitempty"`
+	// task is the name of the task that this gate proves. It is empty for a gate before the delivery.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Task string `json:"task,omitempty"`
 	// provedBy identifies all gates that have passed on the head, if the outcome is ReadyToMerge. If other gates are required now, Tidewaiter looks again before it asks for an approval.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

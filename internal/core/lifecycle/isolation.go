@@ -28,7 +28,7 @@ func (i Isolation) open() bool { return len(i.Openings) > 0 || i.TooMany > 0 }
 // project. It continues by itself after that.
 func exposedSummary(i Isolation) summary {
 	return summary{phase: Blocked, reason: protocol.ReasonNetworkOpened, stalled: true, message: i.message() +
-		" The policy says isolation: Enforce, so neither an agent nor a gate before the delivery runs until then. Tidewaiter keeps the work, and it continues by itself."}
+		" The policy says isolation: Enforce, so neither an agent nor a gate in a pod of its own runs until then. Tidewaiter keeps the work, and it continues by itself."}
 }
 
 // message names the network policies and says what to do.

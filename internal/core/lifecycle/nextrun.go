@@ -148,7 +148,7 @@ func (s situation) afterLoss() nextRun {
 	}
 	if s.m.Job.Run == RunGate { // its agent is done: what is known of the gates says what follows
 		n.run, n.granted = RunSeal, len(s.openRetries()) > 0
-		n.at.message = fmt.Sprintf("Attempt %d ended without a final report, and ran a gate before the delivery; attempt %d follows%s", s.m.Attempt, s.m.Attempt+1, s.follows(n.granted))
+		n.at.message = fmt.Sprintf("Attempt %d ended without a final report, and ran a gate %s; attempt %d follows%s", s.m.Attempt, s.proves(), s.m.Attempt+1, s.follows(n.granted))
 		return n
 	}
 	if s.o.Spec.AskRestart && !s.deadlineOver() && s.m.Job.StopRequestedAt.IsZero() { // nothing was lost if the agent had orders to end
@@ -200,18 +200,36 @@ func (s situation) afterBlocked(f *Final) nextRun {
 	return s.ifAsked(nextRun{run: run, at: s.blockedSummary(f)})
 }
 
-// afterProving runs the gate that is next before the delivery. If no gate is required any more, the delivery follows.
+// proves says in words what a gate is for that runs in a pod of its own.
+func (s situation) proves() string {
+	if task := s.gating(); task != "" {
+		return "of task " + task
+	}
+	return "before the delivery"
+}
+
+// gating is the name of the task whose gates are to pass, as far as reports say; empty if there is none.
+func (s situation) gating() string {
+	if s.o.Run == nil {
+		return ""
+	}
+	return s.o.Run.Gating
+}
+
+// afterProving runs the gate that is next. If it is not required any more, a seal run looks which one is, and delivers when there is none.
 func (s situation) afterProving(f *Final) nextRun {
 	n := nextRun{run: RunGate, granted: len(s.openRetries()) > 0}
 	n.at = summary{phase: Preparing, reason: protocol.ReasonProving, message: fmt.Sprintf("%s Attempt %d is about to start.", sentence(f.Message), s.m.Attempt+1)}
 	if pause(s, n.granted) > 0 {
 		n.at.message = fmt.Sprintf("%s Attempt %d follows%s", sentence(f.Message), s.m.Attempt+1, s.follows(n.granted))
 	}
-	gate, is := s.o.Spec.gate(f.Gate)
+	gate, is := s.o.Spec.gate(f)
 	switch {
 	case s.o.Spec.Ephemeral:
 		return nextRun{at: summary{phase: Blocked, reason: ReasonVolumesRequired, stalled: true, message: fmt.Sprintf(
 			"%s With spec.workspace.ephemeral the work went with its pod: create the Feature again without that field.", sentence(f.Message))}}
+	case !is && f.Task != "":
+		n.run = RunSeal
 	case !is:
 		n.run, n.at.phase = RunSeal, ReadyToMerge
 	default:

@@ -84,9 +84,11 @@ type Spec struct {
 	// Gates that must pass before the delivery, in the sequence in which they run; ProvedBy is what identifies all of them, and empty for none.
 	Gates    []Gate
 	ProvedBy string
+	// TaskGates are the gates that can run after tasks.
+	TaskGates []Gate
 	// Gated says that the work has gates, after its tasks or before the delivery.
 	Gated bool
-	// GateNotice says which gates of the Feature do not run because the policy has others of their names; empty for none.
+	// GateNotice says which gates of the Feature do not run, or cannot pass, and why; empty for none.
 	GateNotice string
 	// ApprovedCommit is the commit that a user has approved for delivery.
 	ApprovedCommit string
@@ -112,15 +114,24 @@ type Spec struct {
 	NotActedOn []string
 }
 
-// Gate before the delivery, by what identifies its definition (core/gates.Sum), with the image of its container.
+// Gate by what identifies its definition (core/gates.Sum), with the image of its container.
 type Gate struct{ Sum, Image string }
 
-// gate is the gate that is identified by sum or, if it is not required any more, the first one; false if there is none.
-func (s Spec) gate(sum string) (Gate, bool) {
+// gate is the gate that a final report names. If a gate before the delivery is not required any more, it is the first one that is. It is false if
+// there is none. An image never comes from a report.
+func (s Spec) gate(f *Final) (Gate, bool) {
+	named := func(g Gate) bool { return g.Sum == f.Gate }
+	if f.Task != "" {
+		i := slices.IndexFunc(s.TaskGates, named)
+		if i < 0 {
+			return Gate{}, false
+		}
+		return s.TaskGates[i], true
+	}
 	if len(s.Gates) == 0 {
 		return Gate{}, false
 	}
-	if i := slices.IndexFunc(s.Gates, func(g Gate) bool { return g.Sum == sum }); i >= 0 {
+	if i := slices.IndexFunc(s.Gates, named); i >= 0 {
 		return s.Gates[i], true
 	}
 	return s.Gates[0], true
@@ -260,7 +271,7 @@ const (
 	RunAgent RunKind = protocol.RunAgent
 	// RunSeal delivers what is on the trusted volume, without an agent.
 	RunSeal RunKind = "seal"
-	// RunGate runs a gate before the delivery, in a pod where no agent has been.
+	// RunGate runs one gate, of a task or before the delivery, in a pod where no agent has been.
 	RunGate RunKind = protocol.RunGate
 )
 
@@ -345,6 +356,8 @@ type Run struct {
 	// says that one of them could not be started.
 	GateFailures   []string
 	GatesUnstarted bool
+	// Gating is the name of the task whose gates are to pass; empty if there is none.
+	Gating string
 	// Anomalies of the conversation that are not over, by the condition that they set, with the evidence.
 	Anomalies map[string]string
 	// Unserved says that the agent stalls because its model calls fail with errors that are not its fault.
@@ -414,6 +427,8 @@ type Final struct {
 	Head    string
 	// Gate identifies the gate that runs next, if the outcome is Proving. ProvedBy identifies the gates that have passed, if it is ReadyToMerge.
 	Gate, ProvedBy string
+	// Task is the name of the task that the gate proves; empty for a gate before the delivery.
+	Task string
 	// TaskFailures is how often the agent has failed in its task, if the task is aborted after too many failures; 0 otherwise.
 	TaskFailures int
 	// Failure of the agent's latest model calls, if the attempt ended because of them; nil otherwise.

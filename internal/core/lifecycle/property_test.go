@@ -93,7 +93,9 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 				protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, protocol.OutcomeProving, protocol.OutcomeUnfinished, "Unheard",
 			}).Draw(t, "outcome")
 			reason := rapid.SampledFrom([]string{protocol.ReasonCheckpointInvalid, protocol.ReasonPushConflict, protocol.ReasonBreakerOpen}).Draw(t, "reason")
-			s.final(outcome, reason, "Something was found.")
+			if s.final(outcome, reason, "Something was found.") && outcome == protocol.OutcomeProving && rapid.Bool().Draw(t, "of a task") {
+				s.run.Final.Task, s.run.Final.Gate = "login", rapid.SampledFrom([]string{"task-unit", "task-lint", "task-gone"}).Draw(t, "gate")
+			}
 		},
 		"a task fails": func(t *rapid.T) { s.failedTask(rapid.IntRange(1, 3).Draw(t, "times")) },
 		"models do not answer": func(t *rapid.T) {
@@ -111,6 +113,10 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 		},
 		"other gates are required": func(t *rapid.T) {
 			s.require(rapid.SampledFrom([][]string{nil, {"unit"}, {"unit", "lint"}, {"lint"}}).Draw(t, "gates")...)
+			s.spec.Generation++
+		},
+		"the task gets other gates": func(t *rapid.T) {
+			s.gated(rapid.SampledFrom([][]string{nil, {"unit"}, {"unit", "lint"}, {"lint"}}).Draw(t, "gates")...)
 			s.spec.Generation++
 		},
 		"a policy suspends":    func(*rapid.T) { s.spec.SuspendedBy = stopped[len(s.spec.SuspendedBy) == 0] },

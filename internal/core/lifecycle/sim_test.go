@@ -51,9 +51,10 @@ type sim struct {
 	told []Event
 	// moves are the transitions that happened; nil where nobody asks.
 	moves map[transition]bool
-	// gate that the newest Job is for, and proved are the gates that have passed on the head.
+	// gate that the newest Job is for, and proved are the gates before the delivery that have passed on the head. Passed are the gates of tasks that have.
 	gate   Gate
 	proved map[string]bool
+	passed map[string]bool
 	// broken is the first invariant that did not hold.
 	broken string
 }
@@ -62,7 +63,7 @@ func newSim() *sim {
 	return &sim{
 		now:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		spec: Spec{Name: "login", Generation: 1, Retries: 1, Branch: "tidewaiter/login"},
-		made: map[string]bool{}, proved: map[string]bool{}, leases: newLeases(), uid: "login",
+		made: map[string]bool{}, proved: map[string]bool{}, passed: map[string]bool{}, leases: newLeases(), uid: "login",
 	}
 }
 
@@ -199,6 +200,9 @@ func (s *sim) makeJob(start Start) Job {
 	if len(s.jobs) > 0 || s.working() > 0 {
 		s.fail("attempt %d starts beside Jobs %v and pods %v", start.Attempt, s.jobs, s.pods)
 	}
+	if strings.HasPrefix(start.Gate.Sum, "task-") && !slices.Contains(s.spec.TaskGates, start.Gate) {
+		s.fail("attempt %d runs gate %+v, which the spec does not have", start.Attempt, start.Gate)
+	}
 	if (start.Run == RunGate) != (start.Gate.Sum != "") {
 		s.fail("attempt %d is a run %s for gate %q", start.Attempt, start.Run, start.Gate.Sum)
 	}
@@ -292,7 +296,7 @@ func (s *sim) report(change func(*Run)) bool {
 	if s.run != nil {
 		run = *s.run
 		if run.Epoch != s.memory.Attempt {
-			run = Run{Epoch: s.memory.Attempt, Checkpoint: run.Checkpoint, LastValidCheckpoint: run.LastValidCheckpoint, Counts: run.Counts, Requests: run.Requests, Plan: run.Plan}
+			run = Run{Epoch: s.memory.Attempt, Checkpoint: run.Checkpoint, LastValidCheckpoint: run.LastValidCheckpoint, Counts: run.Counts, Requests: run.Requests, Plan: run.Plan, Gating: run.Gating}
 		}
 	}
 	change(&run)
@@ -343,6 +347,9 @@ func (s *sim) work() {
 	case s.prove():
 		if s.final(protocol.OutcomeProving, protocol.ReasonProving, "Gates must pass.") {
 			s.run.Final.Gate = s.missingGate()
+			if missing := s.missingTaskGate(); missing != "" {
+				s.run.Final.Gate, s.run.Final.Task = missing, "login"
+			}
 		}
 	case s.spec.RequireApproval && s.spec.ApprovedCommit != head:
 		if s.final(protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired, "") {
@@ -370,11 +377,30 @@ func (s *sim) prove() bool {
 	if s.run == nil || s.run.Epoch != s.memory.Attempt || s.memory.Job == nil {
 		return false
 	}
-	if s.memory.Job.Run == RunGate {
+	switch missing := s.missingTaskGate(); {
+	case s.memory.Job.Run == RunGate && missing != "":
+		s.passed = maps.Clone(s.passed)
+		s.passed[s.gate.Sum] = true
+	case s.memory.Job.Run == RunGate:
 		s.proved = maps.Clone(s.proved)
 		s.proved[s.gate.Sum] = true
 	}
-	return s.missingGate() != ""
+	s.report(func(r *Run) {
+		if r.Gating = ""; s.missingTaskGate() != "" {
+			r.Gating = "login"
+		}
+	})
+	return s.missingTaskGate() != "" || s.missingGate() != ""
+}
+
+// missingTaskGate is the first gate of the task without a pass; empty if all have passed, and for work whose gates run in the agent's container.
+func (s *sim) missingTaskGate() string {
+	for _, g := range s.spec.TaskGates {
+		if !s.passed[g.Sum] {
+			return g.Sum
+		}
+	}
+	return ""
 }
 
 // missingGate is the first required gate without a pass; empty if all have passed.
@@ -392,6 +418,14 @@ func (s *sim) require(names ...string) {
 	s.spec.Gates, s.spec.ProvedBy = nil, strings.Join(names, "+")
 	for _, name := range names {
 		s.spec.Gates = append(s.spec.Gates, Gate{Sum: name, Image: "image-of-" + name})
+	}
+}
+
+// gated gives the task gates that run in pods of their own.
+func (s *sim) gated(names ...string) {
+	s.spec.TaskGates = nil
+	for _, name := range names {
+		s.spec.TaskGates = append(s.spec.TaskGates, Gate{Sum: "task-" + name, Image: "image-of-the-agent"})
 	}
 }
 

@@ -79,7 +79,10 @@ func (s situation) runningMessage(r *Run) string {
 
 func (s situation) sealSummary() summary {
 	at := summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("The watchdog is pushing branch %s.", s.m.Branch)}
-	if len(s.o.Spec.Gates) > 0 {
+	switch task := s.gating(); {
+	case task != "":
+		at = summary{phase: Running, reason: protocol.ReasonProving, message: fmt.Sprintf("Attempt %d: the watchdog looks which gate of task %s must run.", s.m.Attempt, task)}
+	case len(s.o.Spec.Gates) > 0:
 		at.message = fmt.Sprintf("The watchdog looks whether each gate before the delivery has passed, and then pushes branch %s.", s.m.Branch)
 	}
 	if p := s.problem(); p != nil {
@@ -89,7 +92,7 @@ func (s situation) sealSummary() summary {
 }
 
 func (s situation) gateSummary() summary {
-	at := summary{phase: Running, reason: protocol.ReasonProving, message: fmt.Sprintf("Attempt %d: a gate runs before the delivery, on a fresh checkout of the work.", s.m.Attempt)}
+	at := summary{phase: Running, reason: protocol.ReasonProving, message: fmt.Sprintf("Attempt %d: a gate %s runs on a fresh checkout of the work.", s.m.Attempt, s.proves())}
 	if p := s.problem(); p != nil {
 		at.reason, at.message = p.Reason, p.Message
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 var update = flag.Bool("update", false, "write what happens into the transcripts")
@@ -176,6 +177,12 @@ func happen(s *sim, what string, args []string) error {
 			return fmt.Errorf("no pod may report")
 		}
 		s.endPods()
+	case "proving": // "proving unit": a gate of the task
+		if !s.final(protocol.OutcomeProving, protocol.ReasonProving, fmt.Sprintf("gate %q of task \"login\" must pass on a fresh checkout of the work", args[0])) {
+			return fmt.Errorf("no pod may report")
+		}
+		s.run.Final.Gate, s.run.Final.Task = "task-"+args[0], "login"
+		s.endPods()
 	case "failed": // in a task that is aborted after too many failures
 		n, err := strconv.Atoi(args[0])
 		if err != nil || !s.failedTask(n) {
@@ -239,6 +246,10 @@ func tell(r *Run, args []string, now time.Time) {
 			}
 		case "fixed":
 			r.Fault = nil
+		case "gating":
+			r.Gating = "login"
+		case "proved":
+			r.Gating = ""
 		case "asks":
 			r.Question, r.QuestionID, r.AskedAt = "Which colour?", "q1", now
 		case "guesses":
@@ -298,6 +309,8 @@ func change(s *sim, what string, args []string) error {
 		s.spec.RequireApproval, s.spec.ApprovalBy = true, rest
 	case "gates":
 		s.require(args...)
+	case "task-gates":
+		s.gated(args...)
 	case "approve":
 		s.spec.ApprovedCommit = strings.Repeat(rest, 40)
 	case "budget":

@@ -54,7 +54,7 @@ func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev
 		WithSecurityContext(locked())
 }
 
-// prover is the watchdog beside a gate before the delivery.
+// prover is the watchdog beside a gate in a pod of its own.
 func prover(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.ContainerApplyConfiguration {
 	c := watchdog("watchdog", f, start.Attempt, o).WithArgs("--gate="+start.Gate.Sum).WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(checkoutMount(), runMount(false))
@@ -85,7 +85,7 @@ func agent(f *v1alpha1.Feature, mode string, o Options) *corev1ac.ContainerApply
 	return c
 }
 
-// gate is the container of a gate before the delivery: a fresh checkout, a runner that it cannot change, and nothing that an agent has
+// gate is the container of a gate in a pod of its own: a fresh checkout, a runner that it cannot change, and nothing that an agent has
 // written outside of the checkout. Its command comes to the runner from the watchdog.
 func gate(g lifecycle.Gate, o Options) *corev1ac.ContainerApplyConfiguration {
 	c := corev1ac.Container().

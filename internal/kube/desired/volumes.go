@@ -98,7 +98,7 @@ func workspaceMount(readOnly bool) *corev1ac.VolumeMountApplyConfiguration {
 	return m
 }
 
-// checkoutMount is what a gate before the delivery has in place of the workspace.
+// checkoutMount is what a gate in a pod of its own has in place of the workspace.
 func checkoutMount() *corev1ac.VolumeMountApplyConfiguration {
 	return mount(volumeCheckout, protocol.WorkspaceDir)
 }

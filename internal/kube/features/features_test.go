@@ -60,6 +60,7 @@ func TestRunIsWhole(t *testing.T) {
 	filled.Value(t, &status)
 	status.Anomalies[0].Type, status.Anomalies[0].Cause = v1alpha1.ConditionAgentStalled, protocol.CauseProvider
 	status.DeliveryGates[0].State = protocol.GateNotStarted
+	status.Tasks[0].State = protocol.TaskGating
 	run := reflect.ValueOf(*Run(&v1alpha1.Feature{Status: v1alpha1.FeatureStatus{Run: &status}}))
 	for i := range run.NumField() {
 		if run.Field(i).IsZero() {
@@ -120,7 +121,7 @@ func TestOrders(t *testing.T) {
 	want := protocol.Orders{
 		Version: protocol.OrdersVersion,
 		Feature: protocol.FeatureRef{Namespace: "shop", Name: "login", UID: "uid-1"},
-		Attempt: 3, Run: "agent", Generation: 7, MayPark: true, Policy: effective,
+		Attempt: 3, Run: "agent", Generation: 7, MayPark: true, GatePods: true, Policy: effective,
 		Mode: policy.ModeDeterministic, NextMode: policy.ModeInteractive, Answers: []protocol.Answer{{Question: "q1", Text: "Blue."}},
 		Repository: protocol.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
 		Agent:      protocol.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c"}, Args: []string{"true"}, Env: []string{"A=1"}},

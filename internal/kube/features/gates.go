@@ -17,13 +17,45 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/supervisorpolicy"
 )
 
-// gates of a Feature as its watchdog runs them.
+// gates of a Feature as its watchdog runs them, each with the image of the agent.
 func gates(f *v1alpha1.Feature) []protocol.Gate {
 	var list []protocol.Gate
 	for _, g := range f.Spec.Gates {
-		list = append(list, supervisorpolicy.Gate(v1alpha1.PolicyGate{Gate: g}))
+		list = append(list, supervisorpolicy.Gate(v1alpha1.PolicyGate{Gate: g, Image: image(f)}))
 	}
 	return list
+}
+
+// image that the agent of a Feature runs in; empty for a runtime whose program is in Tidewaiter's own image.
+func image(f *v1alpha1.Feature) string {
+	if runtime, _ := runtimes.Find(f.Spec.Agent.Runtime); runtime.Included {
+		return ""
+	}
+	return f.Spec.Agent.Image
+}
+
+// gatePods says whether each gate of a task runs in a pod of its own, for an agent in a mode: where its container cannot write to the workspace, and
+// the work outlives its pod.
+func gatePods(f *v1alpha1.Feature, mode string) bool {
+	return mode == policy.ModeDeterministic && !Ephemeral(f)
+}
+
+// reportless says which gates cannot write the reports that they need; empty for none.
+func reportless(f *v1alpha1.Feature, mode string) string {
+	if mode != policy.ModeDeterministic || !Ephemeral(f) {
+		return ""
+	}
+	var names []string
+	for _, g := range f.Spec.Gates {
+		if g.Report != nil {
+			names = append(names, g.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("With spec.workspace.ephemeral, gates run in the agent's container, which cannot write to the workspace in Deterministic mode. "+
+		"Gates with a report fail there: %s. Create the Feature without spec.workspace.ephemeral, or remove the reports.", strings.Join(plain.CutList(names, 8), ", "))
 }
 
 // unnamedGates are the gates that neither a task nor the delivery names.
@@ -56,12 +88,8 @@ func DeliveryGates(f *v1alpha1.Feature, effective policy.Effective) []protocol.G
 			list = append(list, g)
 		}
 	}
-	image := f.Spec.Agent.Image
-	if runtime, _ := runtimes.Find(f.Spec.Agent.Runtime); runtime.Included {
-		image = ""
-	}
 	for i := range list {
-		list[i].Image = cmp.Or(list[i].Image, image)
+		list[i].Image = cmp.Or(list[i].Image, image(f))
 	}
 	return list
 }

@@ -65,6 +65,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		o.Run = string(coreRun(f.Status.Job.Run))
 		o.Mode = cmp.Or(string(f.Status.Job.Mode), policy.ModeInteractive)
 	}
+	o.GatePods = gatePods(f, o.Mode)
 	if o.Policy.Execution.Strategy == policy.StrategyAuto {
 		if j := f.Status.Job; j != nil && j.Strategy != "" { // decided once for an attempt, whatever the policy says since
 			o.Policy.Execution.Strategy = j.Strategy

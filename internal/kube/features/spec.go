@@ -62,7 +62,10 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	for _, g := range required {
 		s.Gates = append(s.Gates, lifecycle.Gate{Sum: coregates.Sum(g), Image: g.Image})
 	}
-	s.ProvedBy, s.GateNotice = coregates.SumAll(required), ReplacedGates(f, effective)
+	for _, g := range gates(f) {
+		s.TaskGates = append(s.TaskGates, lifecycle.Gate{Sum: coregates.Sum(g), Image: g.Image})
+	}
+	s.ProvedBy, s.GateNotice = coregates.SumAll(required), strings.TrimSpace(ReplacedGates(f, effective)+" "+reportless(f, s.Mode))
 	s.Gated = len(f.Spec.Gates) > 0 || len(required) > 0
 	if d := f.Spec.Delivery; d != nil {
 		s.ApprovedCommit = d.ApprovedCommit
@@ -189,6 +192,9 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		Plan:                plan(r.Plan),
 	}
 	run.GateFailures, run.GatesUnstarted = gateFailures(r)
+	if i := slices.IndexFunc(r.Tasks, func(t v1alpha1.TaskStatus) bool { return t.State == protocol.TaskGating }); i >= 0 {
+		run.Gating = r.Tasks[i].Name
+	}
 	if len(r.Anomalies) > 0 {
 		run.Anomalies = map[string]string{}
 	}
@@ -212,7 +218,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		run.Checkpoint = &lifecycle.Checkpoint{Name: k.Name, Verdict: string(k.Verdict), Reason: k.Reason, Message: k.Message}
 	}
 	if n := r.Final; n != nil {
-		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head, Gate: n.Gate, ProvedBy: n.ProvedBy, TaskFailures: int(n.TaskFailures)}
+		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head, Gate: n.Gate, Task: n.Task, ProvedBy: n.ProvedBy, TaskFailures: int(n.TaskFailures)}
 		if n.Failure != nil {
 			run.Final.Failure = &protocol.Failure{Class: n.Failure.Class, Cause: n.Failure.Cause, Calls: int(n.Failure.Calls)}
 		}

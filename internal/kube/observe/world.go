@@ -272,7 +272,7 @@ func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 	return sorted
 }
 
-// AgentWorks reports whether the status of a Feature shows an agent that has not ended, or a gate before the delivery, which takes the same
+// AgentWorks reports whether the status of a Feature shows an agent that has not ended, or a gate in a pod of its own, which takes the same
 // room.
 func AgentWorks(f *v1alpha1.Feature) bool {
 	j := f.Status.Job

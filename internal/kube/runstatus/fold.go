@@ -121,7 +121,7 @@ func apply(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 	case r.Final != nil:
 		run.Final = &v1alpha1.FinalReport{
 			Epoch: r.Epoch, Outcome: Clean(r.Final.Outcome, maxName), Reason: Clean(r.Final.Reason, maxName),
-			Message: Clean(r.Final.Message, maxMessage), Head: r.Final.Head, Gate: r.Final.Gate, ProvedBy: r.Final.ProvedBy,
+			Message: Clean(r.Final.Message, maxMessage), Head: r.Final.Head, Gate: r.Final.Gate, Task: Clean(r.Final.Task, maxName), ProvedBy: r.Final.ProvedBy,
 			Paths: deliveredPaths(r.Final.Paths), PathCount: min(r.Final.PathCount, maxNumber), TaskFailures: int32(r.Final.TaskFailures), //nolint:gosec // validated
 		}
 		if r.Final.Outcome == protocol.OutcomeParked { // whatever the last status was that came

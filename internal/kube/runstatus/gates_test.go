@@ -16,6 +16,24 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
+// TestFinalNamesTheTaskOfAGate: the name is one line that fits.
+func TestFinalNamesTheTaskOfAGate(t *testing.T) {
+	report := func(n int64, task string) protocol.Report {
+		return protocol.Report{Epoch: 1, Sequence: n, Time: reports.Time(n), Final: &protocol.FinalReport{Outcome: protocol.OutcomeProving, Gate: strings.Repeat("a", 64), Task: task}}
+	}
+	if run := Fold(v1alpha1.RunStatus{}, "f", 1, []protocol.Report{report(1, "page/form")}); run.Final.Task != "page/form" {
+		t.Errorf("%+v", run.Final)
+	}
+	run := Fold(v1alpha1.RunStatus{}, "f", 1, []protocol.Report{report(1, strings.Repeat("ü", 200)+"\n")})
+	if got := []rune(run.Final.Task); len(got) != maxName {
+		t.Errorf("%d characters", len(got))
+	}
+	run.Final.Task = strings.Repeat("ü", 200)
+	if boundStatus(&run); len([]rune(run.Final.Task)) != maxName {
+		t.Errorf("%d characters are kept of a name that something else has written", len([]rune(run.Final.Task)))
+	}
+}
+
 // TestResultsOfGates are kept for the newest tasks, as the watchdog reports them, and the next report replaces them.
 func TestResultsOfGates(t *testing.T) {
 	report := func(n int64, tasks []protocol.TaskStatus, delivery ...protocol.GateStatus) protocol.Report {

@@ -261,6 +261,9 @@ func boundStatus(run *v1alpha1.RunStatus) {
 			*n = min(*n, maxNumber)
 		}
 	}
+	if f := run.Final; f != nil {
+		f.Task = plain.CutRunes(f.Task, maxName)
+	}
 	if f := run.Fault; f != nil {
 		f.Reason = plain.CutRunes(f.Reason, maxName)
 	}

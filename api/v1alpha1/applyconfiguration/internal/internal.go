@@ -1020,6 +1020,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+    - name: task
+      type:
+        scalar: string
     - name: taskFailures
       type:
         scalar: numeric

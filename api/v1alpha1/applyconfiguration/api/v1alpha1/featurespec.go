@@ -31,7 +31,7 @@ type FeatureSpecApplyConfiguration struct {
 	Execution *ExecutionApplyConfiguration `json:"execution,omitempty"`
 	// budget lowers the budget for models that the policy gives the Feature; it cannot raise it.
 	Budget *BudgetApplyConfiguration `json:"budget,omitempty"`
-	// gates are commands that prove the work: the watchdog runs them in the workspace after a task, and the task is done only if each of them exits with 0. A gate runs after the tasks that name it. If no task names it, and spec.delivery.gates does not name it either, it runs after the last task.
+	// gates are commands that prove the work: the watchdog runs them on the work after a task, and the task is done only if each of them exits with 0. A gate runs after the tasks that name it. If no task names it, and spec.delivery.gates does not name it either, it runs after the last task.
 	Gates []GateApplyConfiguration `json:"gates,omitempty"`
 	// workspace is the size and kind of the volumes. Fixed at creation.
 	Workspace *WorkspaceApplyConfiguration `json:"workspace,omitempty"`
@@ -41,7 +41,7 @@ type FeatureSpecApplyConfiguration struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 	// priority orders Features that wait for capacity, a lock or an area: higher first, then older.
 	Priority *int32 `json:"priority,omitempty"`
-	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) and gates before the delivery do not count.
+	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) and gates in pods of their own do not count.
 	ActiveDeadline *v1.Duration `json:"activeDeadline,omitempty"`
 	// maxRetries is how often Tidewaiter starts an agent again that failed (exited with another code than 0). Suspensions do not count. A lost pod counts from the fourth on, if neither a user nor the cluster asked it to end (status.unordered). In a milestone with onTaskAborted: Continue, failures count for each task.
 	MaxRetries *int32 `json:"maxRetries,omitempty"`

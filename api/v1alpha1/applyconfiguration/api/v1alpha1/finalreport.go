@@ -12,7 +12,7 @@ package v1alpha1
 type FinalReportApplyConfiguration struct {
 	// epoch is the attempt that ended.
 	Epoch *int64 `json:"epoch,omitempty"`
-	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass before the delivery), Unfinished (gates before the delivery have failed, or there is another task, so the agent continues), Parked (the agent waits for an answer, without a pod) or PlanProposed (a plan waits for approval, without a pod).
+	// outcome is how the attempt ended: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped, Switched (the next task runs in another mode, and so in another pod), Proving (a gate must pass in a pod of its own), Unfinished (such gates have failed, or there is another task, so the agent continues), Parked (the agent waits for an answer, without a pod) or PlanProposed (a plan waits for approval, without a pod).
 	Outcome *string `json:"outcome,omitempty"`
 	// reason is the reason of the outcome, in CamelCase.
 	Reason *string `json:"reason,omitempty"`
@@ -22,6 +22,8 @@ type FinalReportApplyConfiguration struct {
 	Head *string `json:"head,omitempty"`
 	// gate identifies the gate that runs next, if the outcome is Proving: it is a SHA-256 of its definition.
 	Gate *string `json:"gate,omitempty"`
+	// task is the name of the task that this gate proves. It is empty for a gate before the delivery.
+	Task *string `json:"task,omitempty"`
 	// provedBy identifies all gates that have passed on the head, if the outcome is ReadyToMerge. If other gates are required now, Tidewaiter looks again before it asks for an approval.
 	ProvedBy *string `json:"provedBy,omitempty"`
 	// failure describes the agent's last model calls, if the attempt ended because they failed.
@@ -85,6 +87,14 @@ func (b *FinalReportApplyConfiguration) WithHead(value string) *FinalReportApply
 // If called multiple times, the Gate field is set to the value of the last call.
 func (b *FinalReportApplyConfiguration) WithGate(value string) *FinalReportApplyConfiguration {
 	b.Gate = &value
+	return b
+}
+
+// WithTask sets the Task field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Task field is set to the value of the last call.
+func (b *FinalReportApplyConfiguration) WithTask(value string) *FinalReportApplyConfiguration {
+	b.Task = &value
 	return b
 }
 

@@ -12,13 +12,13 @@ import (
 // GateApplyConfiguration represents a declarative configuration of the Gate type for use
 // with apply.
 //
-// Gate is a command that must exit with 0, with an empty home directory and without the agent's environment variables. After a task it runs in the agent's container, when no process of the agent is left. Before the delivery it runs in a pod of its own.
+// Gate is a command that must exit with 0, with an empty home directory and without the agent's environment variables. After a task it runs in the agent's container, when no process of the agent is left. Before the delivery, and after a task in Deterministic mode, it runs in a pod of its own.
 type GateApplyConfiguration struct {
 	// name is the name of the gate.
 	Name *string `json:"name,omitempty"`
 	// command is the command to run in the workspace. The watchdog puts back what it changes in files that are captured; files that Git ignores stay. Exit codes 126 and 127 mean that the command cannot be started: then nobody corrects, and the Feature is Blocked with GateNotStarted.
 	Command []string `json:"command,omitempty"`
-	// timeout is the time after which the watchdog ends the gate. A gate that does not end in time runs once more, and then it has failed.
+	// timeout is the time after which the watchdog ends the gate. A gate that does not end in time has failed; in the agent's container it runs once more before that.
 	Timeout *v1.Duration `json:"timeout,omitempty"`
 	// env are plain variables of the gate's environment, in addition to the variables that every gate has. They can replace LANG and CI. Put no secrets here, because the command runs what the agent has written.
 	Env []EnvVarApplyConfiguration `json:"env,omitempty"`

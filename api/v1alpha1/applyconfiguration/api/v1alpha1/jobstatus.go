@@ -17,7 +17,7 @@ import (
 type JobStatusApplyConfiguration struct {
 	// name is the name of the Job.
 	Name *string `json:"name,omitempty"`
-	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one, Gate runs a gate before the delivery.
+	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one, Gate runs one gate in a pod of its own.
 	Run *apiv1alpha1.RunKind `json:"run,omitempty"`
 	// errand is true for a seal run that serves requests (a rollback, a checkpoint) and delivers nothing.
 	Errand *bool `json:"errand,omitempty"`
