@@ -39,7 +39,7 @@ func (p *place) triggers(name string) []string {
 }
 
 // TestDeterministic: an agent that cannot write sends patches. What breaks a rule is refused and named, nothing of it is
-// laid in; the corrected patch is delivered; operations are done once.
+// laid in; the corrected patch is delivered; operations are done once. The gate of the task writes its report in a pod of its own.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)
@@ -64,8 +64,18 @@ if patch two bad 2> error; then exit 42; fi
 grep -q 'belongs to another patch' error
 printf 'diff --git a/web/index.html b/web/index.html\n--- a/web/index.html\n+++ b/web/index.html\n@@ -1 +1 @@\n-<h1>shop</h1>\n+<h1>shop with login</h1>\n' > change
 patch three change | grep -q '"status":"applied"'
-mcpagent task_complete summary='There is a login page.'`, deterministic("web/**"))
-	f := p.phase("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+mcpagent task_complete summary='There is a login page.'`, func(s *v1alpha1.FeatureSpec) {
+		deterministic("web/**")(s)
+		unit := gate("unit", `grep -q '<form>' web/login.html && mkdir -p build && echo "<testsuite><testcase name='adds'/></testsuite>" > build/junit.xml`)
+		unit.Report = &v1alpha1.GateReport{Format: v1alpha1.ReportJUnit, Path: "build/junit.xml"}
+		unit.Require = &v1alpha1.GateRequirements{MinTests: new(int32(1))}
+		s.Gates = []v1alpha1.Gate{unit}
+	})
+	f := p.until("login", "has an attempt", func(f *v1alpha1.Feature) bool { return f.Status.Job != nil })
+	if j := f.Status.Job; j.Run != v1alpha1.RunKindAgent || j.Mode != v1alpha1.ModeDeterministic {
+		t.Errorf("the attempt is a run %s in mode %s", j.Run, j.Mode)
+	}
+	f = p.phase("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	got := p.history(f.Status.Branch)
 	for _, want := range []string{"<form>", "shop with login"} {
 		if !strings.Contains(got, want) {
@@ -78,8 +88,11 @@ mcpagent task_complete summary='There is a login page.'`, deterministic("web/**"
 	if want := []string{"Patch Valid Promoted", "Patch Valid Promoted", "Final Skipped None"}; !slices.Equal(p.triggers("login"), want) {
 		t.Errorf("checkpoints %q, want %q", p.triggers("login"), want)
 	}
-	if f.Status.Attempt != 1 || f.Status.Job.Mode != v1alpha1.ModeDeterministic {
-		t.Errorf("attempt %d in mode %s", f.Status.Attempt, f.Status.Job.Mode)
+	if f.Status.Attempt != 2 || f.Status.Job.Run != v1alpha1.RunKindGate || f.Status.Lost != 0 || f.Status.Failures != 0 {
+		t.Errorf("attempt %d is a run %s, lost %d, failures %d", f.Status.Attempt, f.Status.Job.Run, f.Status.Lost, f.Status.Failures)
+	}
+	if list := f.Status.Run.Tasks; len(list) != 1 || list[0].State != "Done" || len(list[0].Gates) != 1 || list[0].Gates[0].State != "Passed" {
+		t.Errorf("status.run.tasks is %+v", list)
 	}
 }
 
