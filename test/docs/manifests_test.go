@@ -23,7 +23,10 @@ var (
 	heredoc = regexp.MustCompile(`(?ms)<<'?EOF'?\n(.*?)^\s*EOF$`)
 	// patch is a patch of a Feature, or of one of our other kinds.
 	patch = regexp.MustCompile(`(?s)kubectl [^\n]*?patch (\w+)(?:\.tidewaiter\.dev)? [^']*?--type[ =](merge|json) [^']*?'((?:[^']|'"?\$\w+"?')+)'`)
-	// variable is what a shell puts into a patch: a commit.
+	// listed are lists of a Feature in a merge patch, and replaces is an operation of a JSON patch with one of them as a whole.
+	listed   = regexp.MustCompile(`"(requests|directives|answers)"`)
+	replaces = regexp.MustCompile(`"path":"/spec/(requests|directives|answers)"`)
+	// variable is what a shell puts into a patch: a commit or a version.
 	variable = regexp.MustCompile(`'"?\$\w+"?'`)
 )
 
@@ -99,13 +102,21 @@ spec:
 			if match[2] == "json" {
 				kind = types.JSONPatchType
 			}
-			data := variable.ReplaceAllString(match[3], strings.Repeat("a", 40))
+			data := variable.ReplaceAllStringFunc(match[3], func(name string) string {
+				if strings.Contains(name, "$version") {
+					return feature.ResourceVersion
+				}
+				return strings.Repeat("a", 40)
+			})
+			if kind == types.MergePatchType && listed.MatchString(data) || kind == types.JSONPatchType && replaces.MatchString(data) && !strings.Contains(data, `"op":"test","path":"/metadata/resourceVersion"`) {
+				t.Errorf("%s: this patch replaces a whole list, also one that another user has made: %s", name, data)
+			}
 			if err := strict.Patch(t.Context(), feature.DeepCopy(), client.RawPatch(kind, []byte(data))); err != nil {
 				t.Errorf("%s: %s: %v", name, data, err)
 			}
 		}
 	}
-	if count < 5 {
+	if count < 15 {
 		t.Errorf("only %d patches were found", count)
 	}
 }
