@@ -79,6 +79,26 @@ func TestAnApprovalOutlivesCrashes(t *testing.T) {
 	}
 }
 
+// TestAWithdrawnApprovalDoesNotCount: a user withdraws it while no watchdog runs, and the manager is away when the watchdog starts.
+func TestAWithdrawnApprovalDoesNotCount(t *testing.T) {
+	t.Parallel()
+	w, _, hash := proposed(t)
+	w.planRequests(2, protocol.Request{ID: "a1", Kind: protocol.RequestApprovePlan, Hash: hash})
+	if err := w.prepare(2); err != nil {
+		t.Fatal(err)
+	}
+	w.planRequests(2)
+	w.intake.Refuse(http.StatusServiceUnavailable)
+	p := &pod{w: w, attempt: 2, paths: w.paths, gone: make(chan struct{})}
+	p.begin(nil)
+	w.eventually("the runner is connected", func() bool { return strings.Count(w.log.String(), "Runner connected") == 2 })
+	w.intake.Refuse(0)
+	wantFinal(t, p.finish(), protocol.OutcomePlanProposed, protocol.ReasonPlanApprovalRequired)
+	if got := w.tasks(); got != "" || len(w.results()) > 0 {
+		t.Errorf("the agent got %q, results %+v", got, w.results())
+	}
+}
+
 // TestNothingBeginsWithoutAPlanToApprove: the attempt ends, and the next one asks again.
 func TestNothingBeginsWithoutAPlanToApprove(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.rollback(ctx, a, o, running) }
 	},
 	supervise.Plan: func(l *loop, a supervise.Action) act {
-		o := l.given()
+		o, _ := l.given()
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.plan(ctx, o, a.Request) }
 	},
 	supervise.ApprovePlan: func(l *loop, a supervise.Action) act {

@@ -118,7 +118,7 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		}
 	}
-	l.after(beside, l.ordered(*l.attempt.journal.State().Orders))
+	l.after(beside, l.begun())
 	if j := l.attempt.journal.State(); j.Finished {
 		l.start(beside, supervise.Action{Kind: supervise.Finish, Final: *j.Final})
 	}
@@ -216,10 +216,11 @@ func (l *loop) finished(ctx context.Context, r result) (supervise.Event, error) 
 		}
 	}
 	if _, planned := r.event.(supervise.Planned); planned {
-		if err := l.follow(ctx, l.given()); err != nil {
+		o, journaled := l.given()
+		if err := l.follow(ctx, o); err != nil {
 			return nil, err
 		}
-		l.after(ctx, l.ordered(l.latest))
+		l.after(ctx, l.ordered(l.latest, journaled))
 	}
 	if l.services.repository != nil {
 		l.services.retain.Tidy(ctx)
@@ -246,11 +247,20 @@ func (l *loop) changed() supervise.Event {
 }
 
 // given are the newest orders as intake has sent them, without a plan. Before any have come, they are the journaled ones.
-func (l *loop) given() protocol.Orders {
+func (l *loop) given() (o protocol.Orders, journaled bool) {
 	if o := l.attempt.orders.get(); o != nil {
-		return *o
+		return *o, false
 	}
-	return l.latest
+	return l.latest, true
+}
+
+// begun are the journaled orders. Their requests are as old as their last change: what intake has sent since counts.
+func (l *loop) begun() supervise.Ordered {
+	o, journaled := *l.attempt.journal.State().Orders, true
+	if sent := l.attempt.orders.get(); sent != nil {
+		o.Requests, journaled = sent.Requests, false
+	}
+	return l.ordered(o, journaled)
 }
 
 // hear takes new orders.
@@ -258,7 +268,7 @@ func (l *loop) hear(ctx context.Context, _ struct{}) (supervise.Event, error) {
 	if err := l.follow(ctx, *l.attempt.orders.get()); err != nil {
 		return nil, err
 	}
-	return l.ordered(l.latest), nil
+	return l.ordered(l.latest, false), nil
 }
 
 // follow orders. The error ends the process.
@@ -274,7 +284,7 @@ func (l *loop) follow(ctx context.Context, o protocol.Orders) error {
 	return nil
 }
 
-func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
+func (l *loop) ordered(o protocol.Orders, journaled bool) supervise.Ordered {
 	have := l.attempt.journal.State()
 	var made supervise.Made
 	if p := have.Planned; p != nil && p.Plan != nil {
@@ -282,12 +292,13 @@ func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
 		made.Approved = made.Hash == have.Approved
 	}
 	return supervise.Ordered{
-		Orders:   o,
-		Answered: func(id string) bool { _, answered := have.Requests[id]; return answered },
-		Done:     func(task string) bool { return have.Tasks[task].Done },
-		Aborted:  func(task string) bool { return have.Tasks[task].Aborted },
-		Made:     made,
-		Planned:  have.Planned != nil,
+		Orders:    o,
+		Journaled: journaled,
+		Answered:  func(id string) bool { _, answered := have.Requests[id]; return answered },
+		Done:      func(task string) bool { return have.Tasks[task].Done },
+		Aborted:   func(task string) bool { return have.Tasks[task].Aborted },
+		Made:      made,
+		Planned:   have.Planned != nil,
 	}
 }
 

@@ -49,8 +49,9 @@ func (s *State) idle() { s.Doing, s.Cancelled = Wait, false }
 
 // Ordered: orders came.
 type Ordered struct {
-	// Orders as they are now.
-	Orders protocol.Orders
+	// Orders as they are now. Journaled: this process has them from the journal, and the manager has sent none.
+	Orders    protocol.Orders
+	Journaled bool
 	// Answered says which requests have a result already, Done which tasks are done, and Aborted which are aborted; nil for none.
 	Answered, Done, Aborted func(name string) bool
 	// Made is the newest plan that a model has made. Planned: a model has divided the work, or could not.
@@ -62,11 +63,15 @@ func (e Ordered) apply(s *State, now time.Time) {
 	o := e.Orders
 	s.list(o, e.Done, e.Aborted)
 	s.Planning.follow(o, e.Made, e.Planned, s.begun())
-	s.Requests = s.Requests[:0]
+	open := s.Requests[:0]
 	for _, r := range o.Requests {
 		if e.Answered == nil || !e.Answered(r.ID) {
-			s.Requests = append(s.Requests, r)
+			open = append(open, r)
 		}
+	}
+	s.Requests, s.Recalled = open, nil
+	if e.Journaled {
+		s.Requests, s.Recalled = nil, open
 	}
 	s.Errand = s.Errand || s.Seal && s.ForGate == "" && len(s.Requests) > 0
 	if s.PolicyHash != o.Policy.Hash {

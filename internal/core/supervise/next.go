@@ -170,6 +170,9 @@ func tasks(s State, now time.Time) (Action, bool) {
 	}
 	i := s.Current()
 	if i < 0 {
+		if s.recalls() {
+			return Action{}, true
+		}
 		if r, plans := s.plans(); plans {
 			return Action{Kind: Plan, Request: r}, true
 		}
@@ -196,6 +199,9 @@ func tasks(s State, now time.Time) (Action, bool) {
 		return s.abort(now, i), true
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
 		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
+	}
+	if s.recalls() && !s.Tasks[i].Begun {
+		return Action{}, true
 	}
 	if r, plans := s.plans(); plans && !s.Tasks[i].Begun { // the task at hand ends first
 		return Action{Kind: Plan, Request: r}, true

@@ -71,6 +71,21 @@ func (s State) unplanned() (protocol.FinalReport, bool) {
 	return f, false
 }
 
+// recalls says that journaled orders have a request that decides what the agent starts with. The watchdog waits until the manager says whether the
+// request still stands.
+func (s State) recalls() bool {
+	p := s.Planning
+	return slices.ContainsFunc(s.Recalled, func(r protocol.Request) bool {
+		switch r.Kind {
+		case protocol.RequestReplan:
+			return p.On && p.Made.Request != r.ID
+		case protocol.RequestApprovePlan:
+			return p.Approval && !p.Made.Approved && p.Made.Hash == r.Hash
+		}
+		return false
+	})
+}
+
 // begun says that the agent has worked on a task.
 func (s State) begun() bool {
 	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Begun || t.over() })

@@ -19,15 +19,19 @@ type planned struct {
 	state    supervise.State
 	planning string
 	requests []protocol.Request
-	answered map[string]int
-	made     supervise.Made
-	asked    bool
-	tasks    []string
-	done     map[string]bool
-	plans    int
+	// journaled are the requests of an earlier moment.
+	journaled []protocol.Request
+	answered  map[string]int
+	made      supervise.Made
+	asked     bool
+	tasks     []string
+	done      map[string]bool
+	plans     int
 }
 
-func (p *planned) ordered() {
+func (p *planned) ordered() { p.follow(p.requests, false) }
+
+func (p *planned) follow(requests []protocol.Request, journaled bool) {
 	o := protocol.Orders{Planning: p.planning}
 	tasks := []string{"login"}
 	if p.planning != "" && p.made.Hash != "" {
@@ -36,20 +40,32 @@ func (p *planned) ordered() {
 	for _, name := range tasks {
 		o.Tasks = append(o.Tasks, protocol.Task{Name: name})
 	}
-	o.Requests = append(o.Requests, p.requests...)
-	p.state = p.state.Apply(supervise.Ordered{Orders: o, Answered: func(id string) bool { return p.answered[id] > 0 }, Done: func(name string) bool { return p.done[name] }, Made: p.made, Planned: p.asked}, epoch)
+	o.Requests = append(o.Requests, requests...)
+	p.state = p.state.Apply(supervise.Ordered{Orders: o, Journaled: journaled, Answered: func(id string) bool { return p.answered[id] > 0 }, Done: func(name string) bool { return p.done[name] }, Made: p.made, Planned: p.asked}, epoch)
 }
 
-// attempt is a new one, or the same one after a crash.
+// attempt begins with orders of the manager, which are journaled.
 func (p *planned) attempt() {
-	p.state = supervise.State{}
+	p.state, p.journaled = supervise.State{}, slices.Clone(p.requests)
 	p.ordered()
+	p.state = p.state.Apply(supervise.Connected{}, epoch)
+}
+
+// crash continues with the journaled orders until the manager sends others.
+func (p *planned) crash() {
+	p.state = supervise.State{}
+	p.follow(p.journaled, true)
 	p.state = p.state.Apply(supervise.Connected{}, epoch)
 }
 
 // act carries out what is wanted. The result is false if the watchdog waits.
 func (p *planned) act(t *rapid.T) bool {
 	a := supervise.Next(p.state, epoch)
+	for _, id := range []string{a.Request.ID, a.Answer.ID} {
+		if id != "" && !slices.ContainsFunc(p.requests, func(r protocol.Request) bool { return r.ID == id }) {
+			t.Fatalf("request %s was withdrawn, and the watchdog wants %+v", id, a)
+		}
+	}
 	if a.Kind == supervise.Wait {
 		return false
 	}
@@ -112,7 +128,7 @@ func TestPlanningConverges(t *testing.T) {
 		p.attempt()
 		ids := 0
 		for range rapid.IntRange(1, 30).Draw(t, "edits") {
-			switch rapid.SampledFrom([]string{"planning", "replan", "approve", "withdraw", "crash", "work", "work"}).Draw(t, "edit") {
+			switch rapid.SampledFrom([]string{"planning", "replan", "approve", "withdraw", "crash", "answer", "work", "work"}).Draw(t, "edit") {
 			case "planning":
 				p.planning = rapid.SampledFrom([]string{"", protocol.PlanningAuto, protocol.PlanningApprove}).Draw(t, "planning")
 				p.ordered()
@@ -129,7 +145,9 @@ func TestPlanningConverges(t *testing.T) {
 				p.requests = nil
 				p.ordered()
 			case "crash":
-				p.attempt()
+				p.crash()
+			case "answer":
+				p.ordered()
 			case "work":
 				if p.state.Over() {
 					p.attempt()
@@ -141,6 +159,7 @@ func TestPlanningConverges(t *testing.T) {
 		if p.state.Over() {
 			p.attempt()
 		}
+		p.ordered() // the manager is back
 		for n := 0; !p.state.Over(); n++ {
 			if !p.act(t) || n > 400 {
 				t.Fatalf("after %d acts the watchdog wants %+v: %+v", n, supervise.Next(p.state, epoch), p.state)

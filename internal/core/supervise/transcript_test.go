@@ -448,6 +448,7 @@ func (p *player) tools(args []string) supervise.Event {
 }
 
 func (p *player) ordered(args []string) supervise.Event {
+	journaled := false
 	for _, a := range args {
 		key, value, _ := strings.Cut(a, "=")
 		switch key {
@@ -497,7 +498,9 @@ func (p *player) ordered(args []string) supervise.Event {
 			p.orders.Planning = value
 		case "done":
 			p.orders.Requests = nil
+		case "journaled": // before the manager has sent any
+			journaled = true
 		}
 	}
-	return supervise.Ordered{Orders: p.orders, Made: p.made, Planned: p.asked}
+	return supervise.Ordered{Orders: p.orders, Journaled: journaled, Made: p.made, Planned: p.asked}
 }
