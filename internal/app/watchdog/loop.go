@@ -5,6 +5,8 @@ package watchdog
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -297,6 +299,7 @@ func (l *loop) ordered(o protocol.Orders, journaled bool) supervise.Ordered {
 		Answered:  func(id string) bool { _, answered := have.Requests[id]; return answered },
 		Done:      func(task string) bool { return have.Tasks[task].Done },
 		Aborted:   func(task string) bool { return have.Tasks[task].Aborted },
+		AnyDone:   slices.ContainsFunc(slices.Collect(maps.Values(have.Tasks)), func(t journal.Task) bool { return t.Done }),
 		Made:      made,
 		Planned:   have.Planned != nil,
 	}

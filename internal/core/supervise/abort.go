@@ -88,8 +88,11 @@ func (t *Task) aborted(left bool, objection string) {
 	t.Message = strings.TrimRight(t.Message, ".") + "; the watchdog cannot take its changes out of the workspace: " + cmp.Or(objection, "the state without them is not promoted")
 }
 
-// nothingDone says that the orders list tasks, and that each of them was aborted.
+// nothingDone says that the orders list tasks, that each of them was aborted, and that no other task was done before.
 func (s State) nothingDone() bool {
+	if s.AnyDone {
+		return false
+	}
 	listed := false
 	for _, t := range s.Tasks {
 		if t.Listed && t.Phase != Aborted {

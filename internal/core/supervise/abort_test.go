@@ -49,3 +49,26 @@ func TestFailuresOfATaskAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestDoneTasksAreDelivered although the orders do not list them any more, and each listed task was aborted.
+func TestDoneTasksAreDelivered(t *testing.T) {
+	listed := protocol.Orders{Tasks: []protocol.Task{{Name: "save", Continue: true}}, Delivery: protocol.Delivery{Push: true}}
+	aborted := func(name string) bool { return name == "save" }
+	for name, tc := range map[string]struct {
+		events []supervise.Ordered
+		want   string
+	}{
+		"nothing was done":                      {[]supervise.Ordered{{Orders: listed, Aborted: aborted}}, protocol.ReasonTasksAborted},
+		"the journal has a done task":           {[]supervise.Ordered{{Orders: listed, Aborted: aborted, AnyDone: true}}, ""},
+		"a task was done before it was removed": {[]supervise.Ordered{{Orders: protocol.Orders{Tasks: []protocol.Task{{Name: "form"}}}, Done: func(string) bool { return true }}, {Orders: listed, Aborted: aborted}}, ""},
+	} {
+		s := supervise.State{Delivery: supervise.Delivery{Head: "c1", Changed: true}}
+		for _, e := range tc.events {
+			s = s.Apply(e, epoch)
+		}
+		a := supervise.Next(s.Apply(supervise.Connected{}, epoch), epoch)
+		if a.Final.Reason != tc.want || tc.want == "" && a.Kind != supervise.Review {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}

@@ -54,6 +54,8 @@ type Ordered struct {
 	Journaled bool
 	// Answered says which requests have a result already, Done which tasks are done, and Aborted which are aborted; nil for none.
 	Answered, Done, Aborted func(name string) bool
+	// AnyDone: a task is done, also if the orders do not list it any more.
+	AnyDone bool
 	// Made is the newest plan that a model has made. Planned: a model has divided the work, or could not.
 	Made    Made
 	Planned bool
@@ -61,6 +63,7 @@ type Ordered struct {
 
 func (e Ordered) apply(s *State, now time.Time) {
 	o := e.Orders
+	s.AnyDone = s.AnyDone || e.AnyDone
 	s.list(o, e.Done, e.Aborted)
 	s.Planning.follow(o, e.Made, e.Planned, s.begun())
 	open := s.Requests[:0]

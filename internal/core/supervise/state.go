@@ -223,6 +223,8 @@ type State struct {
 	// Rules of the task at hand.
 	Rules Rules
 	Tasks []Task
+	// AnyDone: a task is done, also if the orders do not list it any more.
+	AnyDone bool
 	// MaxRetries of an agent that fails in a task that Continues.
 	MaxRetries int
 	// Planning by a model.
