@@ -26,6 +26,11 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 		}
 	},
 	supervise.Checkpoint: func(l *loop, a supervise.Action) act {
+		if a.Closes { // the journaled orders say which gates must pass before the task is done
+			if err := l.catchUp(); err != nil {
+				return func(ctx context.Context) (supervise.Event, error) { return l.acts.missed(ctx, a, err) }
+			}
+		}
 		o, running, streak := l.occasion(a), l.state.Agent.Running, streakOf(l.state)
 		return func(ctx context.Context) (supervise.Event, error) {
 			return l.acts.checkpoint(ctx, a, o, running, streak)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -68,5 +69,48 @@ func TestTooMuchIsHeldInAnAudit(t *testing.T) {
 	w.signal("end")
 	if f := p.finish(); f.Outcome != protocol.OutcomeDelivered || w.delivered("web/fine.html") != "fine" {
 		t.Errorf("final report %+v", f)
+	}
+}
+
+// TestOrdersThatCannotBeJournaled: no task is done before the gates have passed that the newest orders list, although the journal has no room for these
+// orders. Users read how large the orders are and what to do. When there is room, the work continues.
+func TestOrdersThatCannotBeJournaled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", seldom)
+	if err := unix.Mount("tmpfs", w.paths.Trusted, "tmpfs", 0, "size=40m"); err != nil {
+		t.Fatalf("a small volume is needed: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(w.paths.Trusted, unix.MNT_DETACH) })
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = "echo bad > web/page.html; " + w.waitFor("go")
+		o.Policy.Supervision.MaxCorrections, o.Policy.MaxCheckpointFailures = 0, 1000
+	})
+	p := w.start(1, nil)
+	w.eventually("the agent works", func() bool { return w.intake.Status().AgentRunning })
+	var volume unix.Statfs_t
+	if err := unix.Statfs(w.paths.Trusted, &volume); err != nil {
+		t.Fatal(err)
+	}
+	filler := filepath.Join(w.paths.Trusted, "something-else")
+	if err := os.WriteFile(filler, make([]byte, int64(volume.Bavail)*volume.Bsize-1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Prompt = strings.Repeat("Add a login page. ", 100_000)
+		o.Gates = []protocol.Gate{{Name: "unit", Command: []string{"/bin/sh", "-c", good}, Timeout: time.Minute}}
+		o.Tasks[0].Gates = []string{"unit"}
+	})
+	w.eventually("the orders came", func() bool { return strings.Contains(w.log.String(), "cannot journal them") })
+	w.signal("go")
+	w.eventually("the checkpoint fails", func() bool { return len(w.intake.Failures()) > 0 })
+	if f := w.intake.Failures()[0]; f.Reason != protocol.ReasonVolumeFull || !strings.Contains(f.Message, "the newest orders (18") || !strings.Contains(f.Message, "make room on the trusted volume") {
+		t.Errorf("failure %+v", f)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	wantFinal(t, p.finish(), protocol.OutcomeBlocked, protocol.ReasonGateFailed)
+	if w.branch() != "" {
+		t.Errorf("delivered %s", w.branch())
 	}
 }

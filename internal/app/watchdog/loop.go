@@ -5,6 +5,7 @@ package watchdog
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -46,11 +47,13 @@ type loop struct {
 	steering *steer.Service // nil without an agent
 	calls    *calls         // nil without an agent
 	// spoken is the step of steering of which the agent was sent a line last.
-	spoken   int64
-	state    supervise.State
-	latest   protocol.Orders
-	warnings warnings
-	lines    lines
+	spoken int64
+	state  supervise.State
+	latest protocol.Orders
+	// unjournaled: the journal does not have the newest orders.
+	unjournaled bool
+	warnings    warnings
+	lines       lines
 
 	backend *toolbackend.Backend
 	queue   *toolbackend.Queue
@@ -275,14 +278,25 @@ func (l *loop) hear(ctx context.Context, _ struct{}) (supervise.Event, error) {
 
 // follow orders. The error ends the process.
 func (l *loop) follow(ctx context.Context, o protocol.Orders) error {
-	o = l.attempt.complete(o)
-	if err := l.attempt.noteOrders(o); err != nil {
+	l.latest, l.unjournaled = l.attempt.complete(o), true
+	if err := l.catchUp(); err != nil {
 		if steps.Fatal(err) {
 			return err
 		}
 		l.attempt.options.Log.WarnContext(ctx, "Following orders, but cannot journal them", "error", err.Error())
 	}
-	l.latest = o
+	return nil
+}
+
+// catchUp journals the newest orders if the journal does not have them.
+func (l *loop) catchUp() error {
+	if !l.unjournaled {
+		return nil
+	}
+	if err := l.attempt.noteOrders(l.latest); err != nil {
+		return fmt.Errorf("journal the newest orders (%d bytes): %w; make room on the trusted volume, or shorten the spec of the Feature", len(gist(l.latest)), err)
+	}
+	l.unjournaled = false
 	return nil
 }
 

@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plans"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -166,5 +168,28 @@ func TestFoldOnAFullVolume(t *testing.T) {
 	noted(t, again, []journal.Record{{Told: &journal.Told{Text: "x"}}})
 	if again.segments != 1 {
 		t.Errorf("%d segments, want 1", again.segments)
+	}
+}
+
+// TestTheLargestOrdersAreJournaled with a plan that takes the place of another one: no record is too large for the journal.
+func TestTheLargestOrdersAreJournaled(t *testing.T) {
+	d := Dir(t.TempDir())
+	b := opened(t, d, FoldAbove)
+	noted(t, b, life(1))
+	plan := func(task string) journal.Record {
+		return journal.Record{Planned: &journal.Planned{Plan: &protocol.Proposal{Milestones: []protocol.ProposedMilestone{{Name: "page",
+			Tasks: []protocol.ProposedTask{{Name: task, Instructions: strings.Repeat("x", plans.MaxBytes)}}}}}}}
+	}
+	orders := func(task string) journal.Record {
+		return journal.Record{Orders: &protocol.Orders{Prompt: strings.Repeat("x", protocol.MaxOrdersBytes),
+			Tasks: []protocol.Task{{Name: "page/" + task, Instructions: strings.Repeat("x", plans.MaxBytes)}}}}
+	}
+	noted(t, b, []journal.Record{plan("form"), orders("form"), plan("save"), orders("save")})
+	want := text(t, b.State())
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := opened(t, d, FoldAbove).State(); text(t, s) != want || len(s.Orders.Prompt) != protocol.MaxOrdersBytes || s.Orders.Tasks[0].Name != "page/save" {
+		t.Errorf("the journal does not give back what was noted: %d bytes of a prompt, tasks %.100s", len(s.Orders.Prompt), s.Orders.Tasks[0].Name)
 	}
 }
