@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/plans"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
@@ -120,8 +121,13 @@ func TestNothingBeginsWithoutAPlanToApprove(t *testing.T) {
 // replanned is a world whose agent works on its first task while a user asks for another plan.
 func replanned(t *testing.T, probe func(string) error) (*world, *pod) {
 	t.Helper()
-	const other = `- tool: {name: propose_plan, input: {milestones: [{name: page, tasks: [{name: list, instructions: List it.}]}], allowedAreas: ["web/*.html"]}}`
 	// The planner begins with its first plan again, hears that a task of it is done, and proposes the other one.
+	return replannedAs(t, probe, `- tool: {name: propose_plan, input: {milestones: [{name: page, tasks: [{name: list, instructions: List it.}]}], allowedAreas: ["web/*.html"]}}`)
+}
+
+// replannedAs is the same world with another second answer of the planner.
+func replannedAs(t *testing.T, probe func(string) error, other string) (*world, *pod) {
+	t.Helper()
 	w, _ := newPlanned(t, "anthropic", planOfTwo+"\n"+other)
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[len(o.Agent.Command)-1] = wroteTasks + "; " + w.waitFor("go")
@@ -156,6 +162,42 @@ func TestAnotherPlanKeepsWhatIsDone(t *testing.T) {
 	}
 	if got, want := strings.Join(states, ", "), "page/form Done, page/list Done"; got != want {
 		t.Errorf("tasks %s, want %s", got, want)
+	}
+}
+
+// TestNoOtherPlan: the work continues by the plan before it. The request has an answer, and the history says why there is no other plan, also after a crash.
+func TestNoOtherPlan(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"nothing", "plan missing"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			w, run := replannedAs(t, pullAt(step, 1), "- text: I would leave it as it is.")
+			w.signal("go")
+			want := 1
+			if step != "nothing" {
+				if err := run.wait(); !errors.Is(err, errPulled) {
+					t.Fatalf("the watchdog ended with %v", err)
+				}
+				run.resume(false)
+				want = 2 // the model was asked again
+			}
+			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			if got, want := w.tasks(), "page/form: Add the form.\npage/save: Save it."; got != want {
+				t.Errorf("the agent got %q, want %q", got, want)
+			}
+			var missing []journal.PlanMissing
+			records, _ := w.recorded()
+			for _, r := range records {
+				if r.PlanMissing != nil {
+					missing = append(missing, *r.PlanMissing)
+				}
+			}
+			results := w.results()
+			if len(results) != 1 || results[0].OK || len(missing) != want || missing[0].Request != "r1" || missing[0].Message == "" || !strings.Contains(results[0].Message, missing[0].Message) {
+				t.Errorf("results %+v, records %+v", results, missing)
+			}
+			w.wantHistory()
+		})
 	}
 }
 

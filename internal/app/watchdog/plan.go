@@ -42,7 +42,7 @@ func (x *acts) plan(ctx context.Context, o protocol.Orders, r protocol.Request) 
 		x.log().WarnContext(ctx, "No plan: the tasks stay as they are", "request", r.ID, "error", err.Error())
 	}
 	if have := x.attempt.journal.State().Planned; planned.Plan == nil && have != nil && have.Plan != nil {
-		return event, nil // the plan before it counts
+		return event, x.note(journal.Record{PlanMissing: &journal.PlanMissing{Request: r.ID, Message: planned.Message}}, "plan missing") // the plan before it counts
 	}
 	if err := x.attempt.reports.Planned(planned); err != nil {
 		return nil, err

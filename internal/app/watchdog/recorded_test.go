@@ -176,6 +176,12 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"unplanned": func(t *testing.T) *world {
+		w, run := replannedAs(t, nil, "- text: I would leave it as it is.")
+		w.signal("go")
+		wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"planned": func(t *testing.T) *world {
 		w, _ := newPlanned(t, "anthropic", planOfTwo)
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)

@@ -90,6 +90,8 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 		e = protocol.HistoryEntry{Kind: protocol.HistoryAttempt, Event: r.Final.Outcome, Name: after.Run, Message: r.Final.Reason + ": " + r.Final.Message}
 	case r.Planned != nil:
 		e = planned(*r.Planned)
+	case r.PlanMissing != nil:
+		e = protocol.HistoryEntry{Kind: protocol.HistoryPlan, Event: protocol.HistoryUnavailable, Message: asked(r.PlanMissing.Request) + r.PlanMissing.Message}
 	case r.PlanApproved != nil:
 		e = protocol.HistoryEntry{Kind: protocol.HistoryPlan, Event: protocol.HistoryApproved, Name: r.PlanApproved.Hash}
 	case r.TaskBegun != nil:
@@ -168,16 +170,24 @@ func (t *Teller) answers(o protocol.Orders) []protocol.HistoryEntry {
 
 // planned is what came of the planning.
 func planned(p journal.Planned) protocol.HistoryEntry {
-	e := protocol.HistoryEntry{Kind: protocol.HistoryPlan, Event: protocol.HistoryUnavailable, Message: p.Message}
+	e := protocol.HistoryEntry{Kind: protocol.HistoryPlan, Event: protocol.HistoryUnavailable, Message: asked(p.Request) + p.Message}
 	if p.Plan == nil {
 		return e
 	}
 	e.Event, e.Name = protocol.HistoryProposed, plans.Hash(*p.Plan)
-	e.Message = fmt.Sprintf("milestones: %d, tasks: %d", len(p.Plan.Milestones), plans.Tasks(*p.Plan))
+	e.Message = asked(p.Request) + fmt.Sprintf("milestones: %d, tasks: %d", len(p.Plan.Milestones), plans.Tasks(*p.Plan))
 	if text, err := json.MarshalIndent(p.Plan, "", "  "); err == nil { // strings and lists of them
 		e.Text = string(text)
 	}
 	return e
+}
+
+// asked names the request of a user at the beginning of a message; it is empty for the first plan, for which nobody has asked.
+func asked(request string) string {
+	if request == "" {
+		return ""
+	}
+	return "request " + request + ": "
 }
 
 // gate that has run, after a task or before the delivery.

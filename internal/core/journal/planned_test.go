@@ -28,6 +28,7 @@ func TestAnApprovalEndsWithANewPlan(t *testing.T) {
 		"in the next attempt":      {[]journal.Record{attempt2}, approved.PlanApproved.Hash},
 		"another plan":             {[]journal.Record{proposed("save")}, ""},
 		"the same plan":            {[]journal.Record{proposed("form")}, ""},
+		"no other plan":            {[]journal.Record{{PlanMissing: &journal.PlanMissing{Request: "replan-1", Message: "503"}}}, approved.PlanApproved.Hash},
 		"the same plan, later":     {[]journal.Record{proposed("save"), proposed("form")}, ""},
 		"approved once more after": {[]journal.Record{proposed("save"), proposed("form"), approved}, approved.PlanApproved.Hash},
 	} {

@@ -34,6 +34,8 @@ type Record struct {
 	Base *Base `json:"base,omitempty"`
 	// Planned: a model has divided the work, or could not.
 	Planned *Planned `json:"planned,omitempty"`
+	// PlanMissing: a user wanted another plan, and no model has proposed one that can be used.
+	PlanMissing *PlanMissing `json:"planMissing,omitempty"`
 	// PlanApproved: a user has approved the plan.
 	PlanApproved *PlanApproved `json:"planApproved,omitempty"`
 	// TaskBegun: the agent is about to be started.
@@ -119,6 +121,13 @@ type Planned struct {
 	Message string             `json:"message,omitempty"`
 	// Request of a user for it, by its id; empty for the first plan.
 	Request string `json:"request,omitempty"`
+}
+
+// PlanMissing is for people: the plan before it counts.
+type PlanMissing struct {
+	// Request of the user, by its id. Message says why there is no other plan.
+	Request string `json:"request"`
+	Message string `json:"message"`
 }
 
 // PlanApproved names the approved plan by its hash (core/plans.Hash).

@@ -228,7 +228,7 @@ func (s *State) apply(r Record) error {
 		return s.withheld(*r.Withheld)
 	case r.Done != nil:
 		return s.done(*r.Done)
-	case r.Told != nil, r.Acknowledged != nil: // for people: nothing is decided by it
+	case r.Told != nil, r.Acknowledged != nil, r.PlanMissing != nil: // for people: nothing is decided by it
 	case r.Steered != nil:
 		return s.steer(*r.Steered)
 	case r.Directed != nil:
