@@ -338,8 +338,9 @@ type Run struct {
 	AgentRunning bool
 	// AgentRan is true once a task of the attempt has begun.
 	AgentRan bool
-	// Task being worked on.
-	Task string
+	// Task being worked on. Unlisted: the spec does not list it any more.
+	Task     string
+	Unlisted bool
 	// Head is the last promoted commit.
 	Head string
 	// Fault keeps the run from continuing; nil if there is none.

@@ -10,7 +10,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// afterParked wants an agent when its question has an answer, or when it has to continue with its best guess. Until then nothing runs: no capacity
+// afterParked wants an agent when its question has an answer, when it has to continue with its best guess, or when its task was removed. Until then nothing runs: no capacity
 // and no running time is used. The locks and the area of the work stay.
 func (s situation) afterParked() nextRun {
 	r := s.o.Run
@@ -21,6 +21,9 @@ func (s situation) afterParked() nextRun {
 		return s.agentUnlessOver(start)
 	case r.QuestionID == "" || s.o.Spec.Questions.Guess(r.AskedAt, s.now):
 		start.at.message = fmt.Sprintf("Nobody has answered question %s: attempt %d is about to start, and the agent continues with its best guess.", r.QuestionID, s.m.Attempt+1)
+		return s.agentUnlessOver(start)
+	case r.Unlisted:
+		start.at.message = fmt.Sprintf("Task %q, whose agent asked question %s, is not part of the plan any more: attempt %d is about to start with the next task.", r.Task, r.QuestionID, s.m.Attempt+1)
 		return s.agentUnlessOver(start)
 	case s.o.Spec.suspended():
 		return nextRun{at: suspendedSummary(s.o.Spec)}

@@ -270,6 +270,9 @@ func tell(r *Run, args []string, now time.Time) {
 func change(s *sim, what string, args []string) error {
 	rest := strings.Join(args, " ")
 	switch what {
+	case "removes-task":
+		run := *s.run
+		run.Unlisted, s.run = true, &run
 	case "answered":
 		s.spec.Answered = append(s.spec.Answered, args[0])
 	case "questions":

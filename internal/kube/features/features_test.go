@@ -72,6 +72,33 @@ func TestRunIsWhole(t *testing.T) {
 	}
 }
 
+// TestUnlisted: only the user's list of tasks says that a task was removed.
+func TestUnlisted(t *testing.T) {
+	undivided := full()
+	undivided.Spec.Plan = nil
+	planned := full()
+	planned.Spec.Planning = v1alpha1.PlanningAuto
+	for name, tc := range map[string]struct {
+		feature *v1alpha1.Feature
+		task    string
+		want    bool
+	}{
+		"no task":                     {full(), "", false},
+		"listed":                      {full(), "two/form", false},
+		"removed":                     {full(), "two/style", true},
+		"the work was divided since":  {full(), "login", true},
+		"the prompt is the task":      {undivided, "login", false},
+		"the milestones were removed": {undivided, "one/form", true},
+		"gates have added it":         {full(), "delivery/gates/1", false},
+		"a model may have planned it": {planned, "two/style", false},
+	} {
+		tc.feature.Status.Run.Report = &v1alpha1.RunReport{Task: tc.task}
+		if got := Run(tc.feature).Unlisted; got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 // full is a Feature with everything that orders are made of.
 func full() *v1alpha1.Feature {
 	return &v1alpha1.Feature{

@@ -205,6 +205,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	if p := r.Report; p != nil {
 		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head
 		run.Problems, run.Unacknowledged = p.Problems, p.Unacknowledged
+		run.Unlisted = unlisted(f, p.Task)
 		run.AgentRan = slices.ContainsFunc(r.Tasks, func(t v1alpha1.TaskStatus) bool { return t.State != protocol.TaskPending })
 	}
 	if r.Fault != nil {
@@ -224,6 +225,15 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		}
 	}
 	return run
+}
+
+// unlisted says that the user has removed a task that the watchdog has reported. If a model divides the work, the watchdog may know a newer plan than
+// the status, so that only the watchdog knows the tasks.
+func unlisted(f *v1alpha1.Feature, task string) bool {
+	if task == "" || planning(f) != "" || strings.HasPrefix(task, protocol.AddedPrefix) {
+		return false
+	}
+	return !slices.ContainsFunc(listedTasks(f), func(t protocol.Task) bool { return t.Name == task })
 }
 
 func requestResults(list []v1alpha1.ObservedRequest) []lifecycle.RequestResult {
