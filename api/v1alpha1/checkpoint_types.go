@@ -205,10 +205,13 @@ type RollbackRecord struct {
 	// cause says who took the workspace back: Supervision (the ladder of anomalies, or an aborted task), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
 	// +required
 	Cause RollbackCause `json:"cause"`
-	// to is the name of the requested checkpoint. It is absent if the workspace went back to the last promoted state, or to the beginning of an aborted task.
+	// to is the name of the requested checkpoint or, for an aborted task, of the newest valid one when the task began. It is absent if the workspace went back to the last promoted state or to the base.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	To string `json:"to,omitempty"`
+	// toBase is true if an aborted task had begun on the base, so that the workspace went back to the base.
+	// +optional
+	ToBase bool `json:"toBase,omitempty"`
 	// reason explains the rollback in words. It is absent for a violation, which the checkpoint itself describes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

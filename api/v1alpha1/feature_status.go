@@ -281,7 +281,7 @@ type LastRollback struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Before string `json:"before"`
-	// to is the name of the Checkpoint that the workspace went back to: the requested one, or the newest valid one. If the watchdog has promoted parts of later Checkpoints since, these stay. Absent for the base.
+	// to is the name of the Checkpoint that the workspace went back to: the requested one, the newest valid one or, for an aborted task, the newest valid one when the task began. If the watchdog has promoted parts of later Checkpoints since, these stay. Absent for the base.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	To string `json:"to,omitempty"`

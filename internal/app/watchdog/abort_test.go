@@ -63,6 +63,15 @@ func (w *world) wantAborted(f protocol.FinalReport) {
 	if got := w.aborts(); len(got) != 1 || got[0].Name != "page/form" || got[0].Reason != protocol.ReasonGateFailed {
 		w.t.Errorf("aborts %+v", got)
 	}
+	first := int64(0)
+	for _, c := range w.intake.Checkpoints() {
+		if c.Task == "page/first" && c.Verdict == protocol.Valid {
+			first = c.Sequence
+		}
+		if b := c.Rollback; b != nil && (b.Cause != protocol.RollbackBySupervision || b.To != first || b.To == 0 || b.ToBase) {
+			w.t.Errorf("checkpoint %d went back as %+v, and the task before the aborted one ended at checkpoint %d", c.Sequence, *b, first)
+		}
+	}
 	told := w.instructed("save")
 	for _, part := range []string{"- form: aborted", "- page/form: NOT done.", `gate \"never\" exited with code 4`, "- page/first: done"} {
 		if !strings.Contains(told, part) {
@@ -178,6 +187,11 @@ func TestEveryTaskIsAborted(t *testing.T) {
 	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonTasksAborted)
 	if !strings.Contains(f.Message, `"page/first", "page/form", "page/save"`) || w.branch() != "" || len(w.aborts()) != 3 {
 		t.Errorf("message %q, branch %q, aborts %+v", f.Message, w.branch(), w.aborts())
+	}
+	for _, c := range w.intake.Checkpoints() {
+		if b := c.Rollback; b != nil && (b.To != 0 || !b.ToBase) {
+			t.Errorf("checkpoint %d went back as %+v, and the task began on the base", c.Sequence, *b)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/index.html")); err != nil {
 		t.Errorf("the workspace is not as it was: %v", err)

@@ -258,8 +258,10 @@ const (
 type RollbackReport struct {
 	// Cause is one of the causes of rollbacks.
 	Cause string `json:"cause"`
-	// To is the number of the restored checkpoint; 0 for the tree promoted last or, for an aborted task, the one from its beginning.
-	To int64 `json:"to,omitempty"`
+	// To is the number of the restored checkpoint: the requested one or, for an aborted task, the newest valid one when it began. It is 0 for the tree
+	// that was promoted last, and ToBase if an aborted task goes back to the base.
+	To     int64 `json:"to,omitempty"`
+	ToBase bool  `json:"toBase,omitempty"`
 	// Reason in words; empty for a violation, which the checkpoint itself describes.
 	Reason string `json:"reason,omitempty"`
 }

@@ -81,7 +81,7 @@ func checkpointSpec(feature, uid string, r protocol.Report) v1alpha1.CheckpointS
 		}
 	}
 	if b := c.Rollback; b != nil {
-		spec.Rollback = &v1alpha1.RollbackRecord{Cause: v1alpha1.RollbackCause(b.Cause), Reason: Clean(b.Reason, maxText)}
+		spec.Rollback = &v1alpha1.RollbackRecord{Cause: v1alpha1.RollbackCause(b.Cause), ToBase: b.ToBase, Reason: Clean(b.Reason, maxText)}
 		if b.To > 0 {
 			spec.Rollback.To = naming.Checkpoint(feature, b.To)
 		}

@@ -191,8 +191,12 @@ func rolledBack(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSp
 	case v1alpha1.RollbackByViolation:
 		next.Violation++
 	}
+	to := cmp.Or(b.To, run.LastValidCheckpoint)
+	if b.ToBase {
+		to = ""
+	}
 	next.Last = v1alpha1.LastRollback{
-		RollbackTime: spec.CaptureTime, Cause: b.Cause, Before: name, To: cmp.Or(b.To, run.LastValidCheckpoint), Reason: plain.CutRunes(cmp.Or(b.Reason, message), maxText),
+		RollbackTime: spec.CaptureTime, Cause: b.Cause, Before: name, To: to, Reason: plain.CutRunes(cmp.Or(b.Reason, message), maxText),
 	}
 	return &next
 }

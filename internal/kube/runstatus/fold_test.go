@@ -263,6 +263,23 @@ func TestRollbacksAreCounted(t *testing.T) {
 	}
 }
 
+// TestAnAbortedTaskGoesBackToItsBeginning: neither the newest valid checkpoint nor the last one counts, which the task may have promoted.
+func TestAnAbortedTaskGoesBackToItsBeginning(t *testing.T) {
+	for want, b := range map[string]protocol.RollbackReport{"f-1": {To: 1}, "": {ToBase: true}, "f-2": {}} {
+		back := reports.Taken(3, protocol.Valid)
+		b.Cause, b.Reason = protocol.RollbackBySupervision, "task is aborted"
+		back.Action, back.Rollback = protocol.ActionReverted, &b
+		before := Fold(v1alpha1.RunStatus{}, "f", 1, []protocol.Report{reports.New(1, 1, reports.Taken(1, protocol.Valid)), reports.New(1, 2, reports.Taken(2, protocol.Valid))})
+		report := reports.New(1, 3, back)
+		adopted := Adopt(before, Checkpoint(&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "f"}}, report))
+		for name, run := range map[string]v1alpha1.RunStatus{"reported": Fold(before, "f", 1, []protocol.Report{report}), "adopted": adopted} {
+			if got := run.Rollbacks.Last.To; got != want {
+				t.Errorf("%+v, %s: to %q, want %q", b, name, got, want)
+			}
+		}
+	}
+}
+
 // TestAValidStateThatWentBackIsNotTheLastValidOne: nothing goes on from it, and a rollback after that one does not lead to it.
 func TestAValidStateThatWentBackIsNotTheLastValidOne(t *testing.T) {
 	var list []protocol.Report

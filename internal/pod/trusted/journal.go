@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -147,8 +148,13 @@ func (j *Journal) Note(r journal.Record) error {
 	return nil
 }
 
-// Checkpoint finds the intent of a checkpoint. It reads the whole journal again, the newest segment first, because such calls are rare.
+// Checkpoint finds the intent of a checkpoint.
 func (j *Journal) Checkpoint(sequence int64) (journal.Intent, bool, error) {
+	return j.Newest(func(i journal.Intent) bool { return i.Sequence == sequence })
+}
+
+// Newest finds the newest intent that matches. It reads the journal again, the newest segment first, because such calls are rare.
+func (j *Journal) Newest(match func(journal.Intent) bool) (journal.Intent, bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	data := make([]byte, j.length)
@@ -160,8 +166,8 @@ func (j *Journal) Checkpoint(sequence int64) (journal.Intent, bool, error) {
 		if err != nil {
 			return journal.Intent{}, false, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
-		for _, r := range records {
-			if r.Intent != nil && r.Intent.Sequence == sequence {
+		for _, r := range slices.Backward(records) {
+			if r.Intent != nil && match(*r.Intent) {
 				return *r.Intent, true, nil
 			}
 		}

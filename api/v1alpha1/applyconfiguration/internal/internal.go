@@ -1716,6 +1716,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: to
       type:
         scalar: string
+    - name: toBase
+      type:
+        scalar: boolean
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackRequest
   map:
     fields:

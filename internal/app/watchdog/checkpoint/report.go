@@ -107,7 +107,7 @@ func rollbackOf(o Occasion, j judged, violates bool) *protocol.RollbackReport {
 	case j.consequence.Restore != supervise.RestoreChosen:
 		return nil
 	case o.Trigger == protocol.TriggerSteering:
-		return &protocol.RollbackReport{Cause: protocol.RollbackBySupervision, To: j.back.to, Reason: plain.CutBytes(o.Reason, maxReason)}
+		return &protocol.RollbackReport{Cause: protocol.RollbackBySupervision, To: j.back.to, ToBase: j.back.toBase, Reason: plain.CutBytes(o.Reason, maxReason)}
 	}
 	return &protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: j.back.to, Reason: "request " + j.back.request}
 }

@@ -25,8 +25,10 @@ type restoration struct {
 	differ []string
 	// chosen by a user.
 	chosen bool
-	// to is the number of the checkpoint that was chosen; 0 for what was promoted last. request is the id of who chose it.
+	// to is the number of the checkpoint that was chosen, or at the beginning of an aborted task; 0 for what was promoted last, and for the base if
+	// toBase is set. request is the id of who chose it.
 	to      int64
+	toBase  bool
 	request string
 }
 

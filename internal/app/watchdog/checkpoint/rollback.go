@@ -39,6 +39,9 @@ type rollback struct {
 	// target is the tree to go back to, from says whose it is.
 	target objects.ID
 	from   string
+	// begun is the number of the newest valid checkpoint at the beginning of an aborted task; 0 for none. toBase: the task began on the base.
+	begun  int64
+	toBase bool
 }
 
 // RollBack restores the workspace as a user asked, and answers the request. The notice for the agent is nil if nothing went back; refused
@@ -123,7 +126,9 @@ func (b *rollback) find(o Occasion) (err error) {
 	state := b.service.Journal.State()
 	if beginning := state.Tasks[o.Task].Beginning(); o.Aborts && beginning != "" {
 		b.from = "the beginning of task " + o.Task
-		b.target, err = objects.ParseID(beginning)
+		if b.target, err = objects.ParseID(beginning); err == nil {
+			err = b.begins(state, beginning, state.Tasks[o.Task].Since)
+		}
 		return err
 	}
 	if b.Checkpoint == 0 {
@@ -143,6 +148,29 @@ func (b *rollback) find(o Occasion) (err error) {
 	}
 	b.target, err = objects.ParseID(i.Tree)
 	return err
+}
+
+// begins finds the checkpoint that has the tree from the beginning of a task. If only a part of a checkpoint was promoted, none has it: then it is the
+// newest valid one, as everywhere else.
+func (b *rollback) begins(state journal.State, tree string, since int64) error {
+	if tree == state.Base.Tree {
+		b.toBase = true
+		return nil
+	}
+	for _, is := range []func(journal.Intent) bool{
+		func(i journal.Intent) bool { return i.Tree == tree && i.Report.Verdict != protocol.Skipped },
+		func(i journal.Intent) bool {
+			return i.Report.Verdict == protocol.Valid && i.Report.Action != protocol.ActionReverted
+		},
+	} {
+		i, found, err := b.service.Journal.Newest(func(i journal.Intent) bool { return i.Sequence <= since && i.Report.Settled && is(i) })
+		if err != nil || found {
+			b.begun = i.Sequence
+			return err
+		}
+	}
+	b.toBase = since > 0 // an earlier version has not counted them
+	return nil
 }
 
 // heldInstead records a state that would not hold still. Nothing goes back over what was not captured.
@@ -181,7 +209,7 @@ func (b *rollback) destination(ctx context.Context, o Occasion, j judged) (*rest
 	if err != nil {
 		return nil, err
 	}
-	back.chosen, back.to, back.request = true, b.Checkpoint, b.id
+	back.chosen, back.to, back.toBase, back.request = true, max(b.Checkpoint, b.begun), b.toBase, b.id
 	verdict, err := b.service.Judge.Tree(ctx, back.tree, o.Terms, judging.Surroundings{})
 	if err != nil {
 		return nil, err

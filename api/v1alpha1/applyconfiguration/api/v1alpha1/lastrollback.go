@@ -21,7 +21,7 @@ type LastRollbackApplyConfiguration struct {
 	Cause *apiv1alpha1.RollbackCause `json:"cause,omitempty"`
 	// before is the name of the Checkpoint that holds the state before the rollback.
 	Before *string `json:"before,omitempty"`
-	// to is the name of the Checkpoint that the workspace went back to: the requested one, or the newest valid one. If the watchdog has promoted parts of later Checkpoints since, these stay. Absent for the base.
+	// to is the name of the Checkpoint that the workspace went back to: the requested one, the newest valid one or, for an aborted task, the newest valid one when the task began. If the watchdog has promoted parts of later Checkpoints since, these stay. Absent for the base.
 	To *string `json:"to,omitempty"`
 	// reason explains the rollback in words: what was wrong with the agent, the request, or the worst violation.
 	Reason *string `json:"reason,omitempty"`

@@ -16,8 +16,10 @@ import (
 type RollbackRecordApplyConfiguration struct {
 	// cause says who took the workspace back: Supervision (the ladder of anomalies, or an aborted task), Request (a user) or Violation (the policy, by strategy Shadow or revertOnViolation).
 	Cause *apiv1alpha1.RollbackCause `json:"cause,omitempty"`
-	// to is the name of the requested checkpoint. It is absent if the workspace went back to the last promoted state, or to the beginning of an aborted task.
+	// to is the name of the requested checkpoint or, for an aborted task, of the newest valid one when the task began. It is absent if the workspace went back to the last promoted state or to the base.
 	To *string `json:"to,omitempty"`
+	// toBase is true if an aborted task had begun on the base, so that the workspace went back to the base.
+	ToBase *bool `json:"toBase,omitempty"`
 	// reason explains the rollback in words. It is absent for a violation, which the checkpoint itself describes.
 	Reason *string `json:"reason,omitempty"`
 }
@@ -41,6 +43,14 @@ func (b *RollbackRecordApplyConfiguration) WithCause(value apiv1alpha1.RollbackC
 // If called multiple times, the To field is set to the value of the last call.
 func (b *RollbackRecordApplyConfiguration) WithTo(value string) *RollbackRecordApplyConfiguration {
 	b.To = &value
+	return b
+}
+
+// WithToBase sets the ToBase field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToBase field is set to the value of the last call.
+func (b *RollbackRecordApplyConfiguration) WithToBase(value bool) *RollbackRecordApplyConfiguration {
+	b.ToBase = &value
 	return b
 }
 
