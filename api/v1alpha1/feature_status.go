@@ -57,6 +57,9 @@ type FeatureStatus struct {
 	// unordered is the number of attempts whose pod ended by itself, without a final report, since a user last requested a retry. Neither a user nor the cluster asked these pods to end. From the fourth on, each spends a retry.
 	// +optional
 	Unordered int32 `json:"unordered,omitempty"`
+	// taskFailures is the number of attempts since the spec last changed in which the agent failed in a task of a milestone with onTaskAborted: Continue. If there are more of them than such tasks can have, the Feature is Failed.
+	// +optional
+	TaskFailures int32 `json:"taskFailures,omitempty"`
 	// unserved describes the attempts in a row that ended because models did not answer. They spend no retry.
 	// +optional
 	Unserved *UnservedStatus `json:"unserved,omitempty"`

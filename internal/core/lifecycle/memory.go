@@ -28,13 +28,15 @@ const (
 
 // Memory is the controller's own part of a Feature's status.
 type Memory struct {
-	ObservedGeneration  int64
-	Phase               Phase
-	Conditions          []Condition
-	Attempt             int64
-	Failures            int
-	Lost                int
-	Unordered           int
+	ObservedGeneration int64
+	Phase              Phase
+	Conditions         []Condition
+	Attempt            int64
+	Failures           int
+	Lost               int
+	Unordered          int
+	// TaskFailures is the number of attempts whose agent failed in a task that is aborted after too many failures, since the spec changed.
+	TaskFailures        int
 	Unserved            *Unserved
 	Job                 *JobMemory
 	Branch              string

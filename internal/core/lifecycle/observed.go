@@ -69,8 +69,10 @@ type Spec struct {
 	Suspend bool
 	// SuspendedBy names the policies that ask for the same; empty if there are none.
 	SuspendedBy string
-	// Retries of an agent that failed.
-	Retries int
+	// Retries of an agent that failed. Continuing is the number of tasks that each have these retries for themselves, because the task is aborted after
+	// them.
+	Retries    int
+	Continuing int
 	// Deadline for the running time; 0 means none.
 	Deadline time.Duration
 	// TTLAfterFinished after which the Feature is deleted; nil is never.
@@ -113,6 +115,10 @@ type Spec struct {
 	// NotActedOn names the fields that an earlier version has stored and this version does not act on; sorted.
 	NotActedOn []string
 }
+
+// maxTaskFailures bounds the attempts whose agent fails in tasks that are aborted after too many failures, as long as the spec does not change. It grants
+// one task more than the spec lists: the user may have just removed the one at hand.
+func (s Spec) maxTaskFailures() int { return (s.Continuing + 1) * (s.Retries + 1) }
 
 // Gate by what identifies its definition (core/gates.Sum), with the image of its container.
 type Gate struct{ Sum, Image string }

@@ -45,7 +45,7 @@ func (s situation) adopt() situation {
 	m := s.m.clone()
 	m.Requests = append(m.Requests, answers...)
 	if len(answers) > 0 && !errand { // a user has asked for it
-		m.Unserved, m.Unordered = nil, 0
+		m.Unserved, m.Unordered, m.TaskFailures = nil, 0, 0
 	}
 	m.Attempt = job.Attempt
 	m.Job = &JobMemory{Name: job.Name, Run: job.Run, Mode: job.Mode, Errand: errand, StartedAt: job.Created,
@@ -194,6 +194,9 @@ func (s situation) unanswered(f *Final) bool {
 // rollUp copies what the watchdog reports into the Feature's own status. Nothing that is known is ever forgotten: a new
 // attempt reports from nothing.
 func (s situation) rollUp() situation {
+	if s.m.ObservedGeneration != s.o.Spec.Generation {
+		s.m.TaskFailures = 0
+	}
 	s.m.ObservedGeneration, s.m.Branch = s.o.Spec.Generation, s.o.Spec.Branch
 	if s.o.Policy.Hash != "" {
 		s.m.Policy = s.o.Policy

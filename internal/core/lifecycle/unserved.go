@@ -42,6 +42,9 @@ func (m Memory) settled(s situation, f *Final) Memory {
 		m.Unserved = &u
 	case f.Outcome == protocol.OutcomeAgentFailed && f.TaskFailures > 0: // the retries count for the task, and the watchdog aborts it after them
 		m.Failures, m.Unserved = f.TaskFailures, nil
+		if m.TaskFailures++; m.TaskFailures > s.o.Spec.maxTaskFailures() { // the report cannot be true
+			m.Failures = m.TaskFailures
+		}
 	case f.Outcome == protocol.OutcomeAgentFailed:
 		m.Failures, m.Unserved = m.Failures+1, nil
 	case f.Outcome != protocol.OutcomeSuspended && f.Outcome != protocol.OutcomeStopped: // a user's wish says nothing of the models

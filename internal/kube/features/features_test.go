@@ -72,6 +72,15 @@ func TestRunIsWhole(t *testing.T) {
 	}
 }
 
+// TestContinuing counts the tasks that have retries for themselves.
+func TestContinuing(t *testing.T) {
+	undivided := full()
+	undivided.Spec.Plan = nil
+	if n, none := Spec(full(), policy.Effective{}).Continuing, Spec(undivided, policy.Effective{}).Continuing; n != 1 || none != 0 {
+		t.Errorf("%d and %d tasks, want 1 and 0", n, none)
+	}
+}
+
 // TestUnlisted: only the user's list of tasks says that a task was removed.
 func TestUnlisted(t *testing.T) {
 	undivided := full()

@@ -70,6 +70,11 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	if d := f.Spec.Delivery; d != nil {
 		s.ApprovedCommit = d.ApprovedCommit
 	}
+	for _, t := range listedTasks(f) {
+		if t.Continue {
+			s.Continuing++
+		}
+	}
 	for _, a := range f.Spec.Answers {
 		s.Answered = append(s.Answered, a.Question)
 	}

@@ -27,6 +27,7 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 		Failures:            int(s.Failures),
 		Lost:                int(s.Lost),
 		Unordered:           int(s.Unordered),
+		TaskFailures:        int(s.TaskFailures),
 		Branch:              s.Branch,
 		Head:                s.Head,
 		LastCheckpoint:      s.LastCheckpoint,
@@ -68,9 +69,10 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		ObservedGeneration:  m.ObservedGeneration,
 		Phase:               v1alpha1.Phase(m.Phase),
 		Attempt:             m.Attempt,
-		Failures:            int32(m.Failures),  //nolint:gosec // bounded by spec.maxRetries + 1
-		Lost:                int32(m.Lost),      //nolint:gosec // one for each attempt
-		Unordered:           int32(m.Unordered), //nolint:gosec // one for each attempt
+		Failures:            int32(m.Failures),     //nolint:gosec // bounded by spec.maxRetries + 1
+		Lost:                int32(m.Lost),         //nolint:gosec // one for each attempt
+		Unordered:           int32(m.Unordered),    //nolint:gosec // one for each attempt
+		TaskFailures:        int32(m.TaskFailures), //nolint:gosec // one for each attempt
 		Branch:              m.Branch,
 		Head:                m.Head,
 		LastCheckpoint:      m.LastCheckpoint,

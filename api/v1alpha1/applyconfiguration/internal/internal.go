@@ -960,6 +960,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: taskFailures
+      type:
+        scalar: numeric
     - name: unordered
       type:
         scalar: numeric

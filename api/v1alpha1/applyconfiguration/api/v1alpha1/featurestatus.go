@@ -30,6 +30,8 @@ type FeatureStatusApplyConfiguration struct {
 	Lost *int32 `json:"lost,omitempty"`
 	// unordered is the number of attempts whose pod ended by itself, without a final report, since a user last requested a retry. Neither a user nor the cluster asked these pods to end. From the fourth on, each spends a retry.
 	Unordered *int32 `json:"unordered,omitempty"`
+	// taskFailures is the number of attempts since the spec last changed in which the agent failed in a task of a milestone with onTaskAborted: Continue. If there are more of them than such tasks can have, the Feature is Failed.
+	TaskFailures *int32 `json:"taskFailures,omitempty"`
 	// unserved describes the attempts in a row that ended because models did not answer. They spend no retry.
 	Unserved *UnservedStatusApplyConfiguration `json:"unserved,omitempty"`
 	// job is the Job of the current attempt.
@@ -128,6 +130,14 @@ func (b *FeatureStatusApplyConfiguration) WithLost(value int32) *FeatureStatusAp
 // If called multiple times, the Unordered field is set to the value of the last call.
 func (b *FeatureStatusApplyConfiguration) WithUnordered(value int32) *FeatureStatusApplyConfiguration {
 	b.Unordered = &value
+	return b
+}
+
+// WithTaskFailures sets the TaskFailures field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TaskFailures field is set to the value of the last call.
+func (b *FeatureStatusApplyConfiguration) WithTaskFailures(value int32) *FeatureStatusApplyConfiguration {
+	b.TaskFailures = &value
 	return b
 }
 

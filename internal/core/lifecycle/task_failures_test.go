@@ -1,0 +1,56 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// TestReportedFailuresAreCounted: a watchdog that reports the first failure of a task again and again does not start its agent for ever. A change of the
+// spec, and a retry, begin the count again.
+func TestReportedFailuresAreCounted(t *testing.T) {
+	s := newSim()
+	s.spec.Retries, s.spec.Continuing = 1, 2
+	s.settle()
+	fail := func(n int) {
+		t.Helper()
+		before := s.memory.Attempt
+		if !s.failedTask(n) {
+			t.Fatalf("no pod may report: %s", s.line())
+		}
+		s.endPods()
+		s.settle()
+		if s.memory.Phase != Failed && s.memory.Attempt == before {
+			s.pauseUntilNext(t)
+		}
+	}
+	const most = 6 // two tasks and one that a user may have removed, with two failures each
+	for i := 1; i <= most; i++ {
+		fail(1)
+		if s.memory.TaskFailures != i || s.memory.Failures != 1 || s.memory.Phase == Failed {
+			t.Fatalf("after %d failures: counted %d, in the task %d: %s", i, s.memory.TaskFailures, s.memory.Failures, s.line())
+		}
+	}
+	s.spec.Generation++
+	s.settle()
+	if s.memory.TaskFailures != 0 {
+		t.Fatalf("the spec has changed, and %d failures are counted", s.memory.TaskFailures)
+	}
+	for range most + 1 {
+		fail(1)
+	}
+	c := s.memory.Condition(ConditionSucceeded)
+	if s.memory.Phase != Failed || c.Reason != protocol.ReasonAgentFailed || !strings.Contains(c.Message, "It failed 7 times and spec.maxRetries is 1.") {
+		t.Fatalf("%s: %+v", s.line(), c)
+	}
+	s.spec.Requests = []Request{{ID: "again", Kind: RequestRetry}}
+	s.settle()
+	fail(1)
+	if s.memory.TaskFailures != 1 || s.memory.Phase == Failed {
+		t.Errorf("after a retry: counted %d: %s", s.memory.TaskFailures, s.line())
+	}
+}
