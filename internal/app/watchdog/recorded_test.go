@@ -195,6 +195,14 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.prove(4, f.Gate, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"proved-in-pods": func(t *testing.T) *world {
+		w := newPods(t, mends, good)
+		f := w.start(1, nil).finish()
+		wantFinal(t, w.prove(2, f.Gate, nil).finish(), protocol.OutcomeUnfinished, protocol.ReasonCorrecting)
+		f = w.start(3, nil).finish()
+		wantFinal(t, w.prove(4, f.Gate, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"parked": func(t *testing.T) *world {
 		w := newAsker(t)
 		p := w.start(1, nil)
