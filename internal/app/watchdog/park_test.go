@@ -201,3 +201,20 @@ func TestAQuestionThatDoesNotPark(t *testing.T) {
 		})
 	}
 }
+
+// TestAParkedTaskThatIsRemoved: the next attempt begins the next task, and asks nobody for an answer.
+func TestAParkedTaskThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newAsker(t)
+	p := w.start(1, nil)
+	w.connect().asks("q1")
+	wantParked(t, p.finish())
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Tasks = []protocol.Task{{Name: "page/other"}}
+		o.Agent.Command[2] = `echo other > web/other.html`
+	})
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.delivered("web/other.html"); got != "other" {
+		t.Errorf("the next task has delivered %q", got)
+	}
+}
