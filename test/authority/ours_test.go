@@ -66,7 +66,7 @@ func metadata() []said {
 }
 
 // gated is what Features say about their gates.
-const gated = "it says what runs in the agent's container after the agent, with nothing that the agent has not, and when its work counts as done"
+const gated = "it says what runs after the agent, in its container or in a pod without it, with nothing that the agent has not, and when its work counts as done"
 
 // inert is what the rules of the CRDs refuse.
 const inert = "the rules of the CRD refuse it, because this version does not act on it; what an earlier version has stored has no effect"

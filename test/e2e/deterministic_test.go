@@ -39,7 +39,7 @@ func (p *place) triggers(name string) []string {
 }
 
 // TestDeterministic: an agent that cannot write sends patches. What breaks a rule is refused and named, nothing of it is
-// laid in; the corrected patch is delivered; operations are done once. The gate of the task writes its report in a pod of its own.
+// applied; the corrected patch is delivered; operations are done once. The gate of the task writes its report in a pod of its own.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)

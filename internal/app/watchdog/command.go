@@ -27,7 +27,7 @@ const usage = `usage: watchdog prepare|run|prove|seal|answer --namespace NAMESPA
 
   prepare  clone the base, prepare the workspace and the runner, then exit
   run      supervise the agent: checkpoints, tasks, delivery
-  prove    run one gate where no agent has been, and deliver once the work is done and all have passed
+  prove    run one gate where no agent has been, and deliver once the work is done and all gates have passed
   seal     deliver what earlier attempts have promoted, without an agent
   answer   reply to the inquiry in the environment (TIDEWAITER_INQUIRY) from the trusted volume, then exit
 

@@ -32,7 +32,7 @@ const (
 	NotStarted State = protocol.GateNotStarted
 )
 
-// Tries is how often a gate runs in the agent's container that does not end in its time. A gate in a pod of its own has one try.
+// Tries is how often a gate that does not end in its time runs in the agent's container. A gate in a pod of its own has one try.
 const Tries = 2
 
 // MaxOutput is how many bytes at the end of a gate's output are kept in the journal and told to the agent.

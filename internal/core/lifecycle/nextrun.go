@@ -216,7 +216,8 @@ func (s situation) gating() string {
 	return s.o.Run.Gating
 }
 
-// afterProving runs the gate that is next. If it is not required any more, a seal run looks which one is, and delivers when there is none.
+// afterProving runs the gate that the report names. If this gate of a task is not listed any more, or the delivery requires no gate any more, a seal
+// run reports what is next, or delivers.
 func (s situation) afterProving(f *Final) nextRun {
 	n := nextRun{run: RunGate, granted: len(s.openRetries()) > 0}
 	n.at = summary{phase: Preparing, reason: protocol.ReasonProving, message: fmt.Sprintf("%s Attempt %d is about to start.", sentence(f.Message), s.m.Attempt+1)}

@@ -34,13 +34,13 @@ func image(f *v1alpha1.Feature) string {
 	return f.Spec.Agent.Image
 }
 
-// gatePods says whether each gate of a task runs in a pod of its own, for an agent in a mode: where its container cannot write to the workspace, and
-// the work outlives its pod.
+// gatePods says whether each gate of a task runs in a pod of its own: in this mode the agent's container cannot write to the workspace, and the work
+// outlives the agent's pod.
 func gatePods(f *v1alpha1.Feature, mode string) bool {
 	return mode == policy.ModeDeterministic && !Ephemeral(f)
 }
 
-// reportless says which gates cannot write the reports that they need; empty for none.
+// reportless is a notice for users about gates that cannot write their reports in this mode; empty for none.
 func reportless(f *v1alpha1.Feature, mode string) string {
 	if mode != policy.ModeDeterministic || !Ephemeral(f) {
 		return ""

@@ -69,7 +69,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		ObservedGeneration:  m.ObservedGeneration,
 		Phase:               v1alpha1.Phase(m.Phase),
 		Attempt:             m.Attempt,
-		Failures:            int32(m.Failures),     //nolint:gosec // bounded by spec.maxRetries + 1
+		Failures:            int32(m.Failures),     //nolint:gosec // bounded by the retries of all tasks
 		Lost:                int32(m.Lost),         //nolint:gosec // one for each attempt
 		Unordered:           int32(m.Unordered),    //nolint:gosec // one for each attempt
 		TaskFailures:        int32(m.TaskFailures), //nolint:gosec // one for each attempt
