@@ -70,8 +70,8 @@ func (r networkReader) look(ctx context.Context, s *scope, pods []corev1.Pod, fr
 	return nil
 }
 
-// agentPods are the labels of the pod with the agent, or with a gate in a pod of its own, as it is or will be made, and of those that are
-// there: something else may have added labels to them.
+// agentPods are the labels of the pod with the agent, or with a gate in a pod of its own, as Tidewaiter makes it, and of the pods that exist:
+// something else may have added labels to them.
 func agentPods(s *scope, pods []corev1.Pod) []map[string]string {
 	f := s.feature
 	start, uid := lifecycle.Start{Attempt: f.Status.Attempt + 1, Run: lifecycle.RunAgent, Mode: s.observed.Spec.Mode}, ""

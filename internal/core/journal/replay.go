@@ -296,7 +296,7 @@ func (s *State) attempt(a Attempt) error {
 		return fmt.Errorf("attempt %d without its kind of run", a.Epoch)
 	}
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
-	decided := s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked // a user has decided to go on
+	decided := s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked // the attempt follows because a user has decided so
 	if _, inPods := s.Gating(); decided || !inPods {
 		s.Results = gates.Lasting(s.Results)
 	}

@@ -297,7 +297,7 @@ func (t Task) next() Task {
 	if t.Gating != "" {
 		n.Begun, n.Ended, n.Session, n.Interrupted = true, true, t.Session, false
 		n.Gating, n.Completed = t.Gating, t.Completed
-		if t.InPods { // an attempt for each gate is no reason to count anew
+		if t.InPods { // each gate takes an attempt, and none of them resets the count
 			n.InPods, n.Corrections = true, t.Corrections
 		}
 	}

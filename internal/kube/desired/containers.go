@@ -54,7 +54,7 @@ func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev
 		WithSecurityContext(locked())
 }
 
-// prover is the watchdog beside a gate in a pod of its own.
+// prover is the watchdog in the pod of a gate.
 func prover(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.ContainerApplyConfiguration {
 	c := watchdog("watchdog", f, start.Attempt, o).WithArgs("--gate="+start.Gate.Sum).WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(checkoutMount(), runMount(false))
