@@ -127,6 +127,28 @@ func TestCorrectionsAfterGatesInPodsEnd(t *testing.T) {
 	}
 }
 
+// TestFailuresOfTheAgentBringNoCorrections: an agent that fails in each attempt which corrects its work, or has its model calls fail, does not work for
+// ever between its failures.
+func TestFailuresOfTheAgentBringNoCorrections(t *testing.T) {
+	t.Parallel()
+	w := newPods(t, `echo start >> "$HOME/starts"; echo bad >> web/page.html; [ $(($(wc -l < "$HOME/starts") % 2)) = 1 ]`, good)
+	f := w.start(1, nil).finish()
+	for attempt := int64(2); f.Outcome != protocol.OutcomeBlocked; attempt++ {
+		switch {
+		case attempt > 12:
+			t.Fatalf("%d starts of the agent, and gates ran %q", w.begun(), w.ran())
+		case f.Outcome == protocol.OutcomeProving:
+			f = w.prove(attempt, f.Gate, nil).finish()
+		default:
+			f = w.start(attempt, nil).finish()
+		}
+	}
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonGateFailed)
+	if w.begun() != 5 || len(w.ran()) != 3 {
+		t.Errorf("%d starts of the agent, and gates ran %q", w.begun(), w.ran())
+	}
+}
+
 // TestAGateInAPodHasOneTry: what a try that does not end in its time has written could let another one pass.
 func TestAGateInAPodHasOneTry(t *testing.T) {
 	t.Parallel()

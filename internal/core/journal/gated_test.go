@@ -98,6 +98,10 @@ func TestGatesInPods(t *testing.T) {
 	proving := journal.Record{TaskProving: &journal.TaskProving{Name: "form"}}
 	closed := []journal.Record{attempt1, base, gatedOrders(unit, lint), begun, started, {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}},
 		{TaskEnded: &journal.TaskEnded{Name: "form"}}, held, heldDone, good, goodDone, proving, ended(protocol.OutcomeProving), gate(2)}
+	corrected := journal.Record{TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}}
+	anew := journal.Record{TaskRestarted: &journal.TaskRestarted{Name: "form", Text: "Fix it."}}
+	restarted := journal.Record{TaskStarted: &journal.TaskStarted{Name: "form", Start: 12, Session: true}}
+	again := journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", From: "t1"}}
 	failed := append(closed, ran(unit, "t4", gates.Failed))
 	for name, c := range map[string]struct {
 		more                 []journal.Record
@@ -106,8 +110,12 @@ func TestGatesInPods(t *testing.T) {
 	}{
 		"the next gate":                  {[]journal.Record{ended(protocol.OutcomeProving), gate(3)}, 1, 1, true},
 		"the agent":                      {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3)}, 1, 1, true},
-		"the agent corrects":             {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}}}, 1, 2, true},
-		"the agent is lost":              {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}}, agent(4)}, 0, 0, false},
+		"the agent corrects":             {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected}, 1, 2, true},
+		"the agent is lost":              {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected, restarted, agent(4)}, 0, 2, true},
+		"the agent fails":                {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected, restarted, ended(protocol.OutcomeAgentFailed), agent(4), again}, 0, 2, true},
+		"the agent does not hear of it":  {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected, agent(4), again}, 0, 1, true},
+		"nor does one without sessions":  {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), anew, agent(4), again}, 0, 1, true},
+		"a user decides about another":   {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected, restarted, ended(protocol.OutcomeBlocked), agent(4), again}, 0, 0, false},
 		"the pod is lost":                {[]journal.Record{{Attempt: &journal.Attempt{Epoch: 3, Run: "seal"}}, gate(4)}, 1, 1, true},
 		"a user suspends":                {[]journal.Record{ended(protocol.OutcomeSuspended), agent(3)}, 1, 1, true},
 		"a user has decided":             {[]journal.Record{ended(protocol.OutcomeBlocked), agent(3)}, 0, 0, false},
@@ -121,6 +129,12 @@ func TestGatesInPods(t *testing.T) {
 				t.Errorf("results %+v, %d corrections, in pods %t", s.Results, task.Corrections, task.InPods)
 			}
 		})
+	}
+	with := journal.Record{TaskStarted: &journal.TaskStarted{Name: "form", Start: 11, Session: true}}
+	unheard := []journal.Record{attempt1, base, gatedOrders(unit), begun, with, {TaskEnded: &journal.TaskEnded{Name: "form"}}, held, heldDone, good, goodDone, proving, ended(protocol.OutcomeProving),
+		gate(2), ran(unit, "t4", gates.Failed), ended(protocol.OutcomeUnfinished), agent(3), corrected, agent(4)}
+	if task := read(t, write(t, unheard...)).Tasks["form"]; !task.Interrupted {
+		t.Errorf("the pod was lost before the agent started, and its session is forgotten: %+v", task)
 	}
 	s := read(t, write(t, closed...))
 	if name, inPods := s.Gating(); name != "form" || !inPods || s.Proving() != "t4" {

@@ -63,7 +63,7 @@ type Task struct {
 	Work protocol.TaskWork `json:",omitzero"`
 	// Gating is the tree on which its gates must pass; empty if no closing checkpoint completes the task, and when it is done.
 	Gating string `json:",omitempty"`
-	// InPods: each of these gates runs in a pod of its own. Until a user decides about the task, results and corrections count in later attempts too.
+	// InPods: each of its gates runs in a pod of its own. Until a user decides about the task, results and corrections count in later attempts too.
 	InPods bool `json:",omitempty"`
 	// Done for ever.
 	Done bool
@@ -125,7 +125,11 @@ func (s *State) begun(b TaskBegun) error {
 	if !goes {
 		asked = nil
 	}
-	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations,
+	corrections := 0
+	if was.InPods { // an agent that fails, or whose model calls do, gets no more corrections by that
+		corrections = was.Corrections
+	}
+	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations, InPods: was.InPods, Corrections: corrections,
 		Interrupted: goes, Asked: asked, Parked: was.Parked,
 		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work, Failures: was.Failures, Since: since, Chosen: was.Chosen}
 	return nil
@@ -190,9 +194,14 @@ func (t Task) interrupted() bool {
 	case t.Ended:
 		return t.Session && t.Stopped
 	case t.Start == 0 && t.Before == 0: // it was not started: its session is that of before
-		return t.Interrupted
+		return t.Interrupted || t.Session && t.Correction != ""
 	}
 	return t.Session
+}
+
+// unheard says that the watchdog has noted a correction, and that no agent has started since.
+func (t Task) unheard() bool {
+	return t.Start == 0 && !t.Ended && (t.Correction != "" && t.Continued == "" || t.RestartText != "" && t.Restart == "")
 }
 
 // Gating is the name of the task whose gates are to pass, and whether each runs in a pod of its own; empty if there is none.
@@ -297,8 +306,11 @@ func (t Task) next() Task {
 	if t.Gating != "" {
 		n.Begun, n.Ended, n.Session, n.Interrupted = true, true, t.Session, false
 		n.Gating, n.Completed = t.Gating, t.Completed
-		if t.InPods { // each gate takes an attempt, and none of them resets the count
-			n.InPods, n.Corrections = true, t.Corrections
+	}
+	if t.InPods { // neither the attempts for gates nor failures of the agent reset the count
+		n.InPods, n.Corrections = true, t.Corrections
+		if t.unheard() {
+			n.Corrections--
 		}
 	}
 	return n
