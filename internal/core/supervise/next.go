@@ -284,6 +284,9 @@ func delivery(s State, now time.Time) (Action, bool) {
 	if s.Current() >= 0 {
 		return Action{}, false
 	}
+	if s.recallsWork() {
+		return Action{}, true
+	}
 	if final, ok := s.verdict(); ok {
 		return Action{Kind: Finish, Final: final}, true
 	}

@@ -86,6 +86,14 @@ func (s State) recalls() bool {
 	})
 }
 
+// recallsWork says that journaled orders have a request which comes before a delivery. The watchdog waits as for those that recalls knows; it could
+// not report a delivery to the manager meanwhile either.
+func (s State) recallsWork() bool {
+	return slices.ContainsFunc(s.Recalled, func(r protocol.Request) bool {
+		return r.Kind == protocol.RequestRollback || r.Kind == protocol.RequestCheckpoint
+	})
+}
+
 // begun says that the agent has worked on a task.
 func (s State) begun() bool {
 	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Begun || t.over() })
