@@ -128,7 +128,7 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="activeDeadline must be a positive duration, for example 4h or 90m"
 	ActiveDeadline *metav1.Duration `json:"activeDeadline,omitempty"`
-	// maxRetries is how often Tidewaiter starts an agent again that failed (exited with another code than 0). Suspensions do not count. A lost pod counts from the fourth on, if neither a user nor the cluster asked it to end (status.unordered). In a milestone with onTaskAborted: Continue, failures count for each task.
+	// maxRetries is how often Tidewaiter starts an agent again that failed (exited with another code than 0). Suspensions do not count. A lost pod, or one without the result of its gate, counts from the fourth on, if neither a user nor the cluster asked it to end (status.unordered). In a milestone with onTaskAborted: Continue, failures count for each task.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0

@@ -143,7 +143,7 @@ func (s situation) afterLoss() nextRun {
 		n.run, n.at.phase = RunSeal, ReadyToMerge
 		return n
 	}
-	if s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries {
+	if s.endsTooOften() {
 		return s.ifAsked(nextRun{run: RunAgent, at: s.podEndedSummary()})
 	}
 	if s.m.Job.Run == RunGate { // its agent is done: what is known of the gates says what follows
@@ -155,6 +155,11 @@ func (s situation) afterLoss() nextRun {
 		return s.ifAsked(nextRun{run: RunAgent, at: s.restartSummary()})
 	}
 	return s.agentUnlessOver(n)
+}
+
+// endsTooOften reports whether so many pods have ended by themselves, or without the result of their gates, that a user decides.
+func (s situation) endsTooOften() bool {
+	return s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries
 }
 
 func (s situation) afterAgentFailed(f *Final) nextRun {
@@ -171,11 +176,14 @@ func (s situation) afterAgentFailed(f *Final) nextRun {
 // more retries start anything by themselves.
 func (s situation) afterFailure() nextRun {
 	at := s.deadlineSummary()
-	wasDeadline := s.o.Memory.Condition(ConditionSucceeded).Reason == protocol.ReasonDeadlineExceeded
-	if f := s.final(); f != nil && f.Outcome == protocol.OutcomeAgentFailed && !wasDeadline {
+	was := s.o.Memory.Condition(ConditionSucceeded).Reason
+	switch f := s.final(); {
+	case f != nil && f.Outcome == protocol.OutcomeAgentFailed && was != protocol.ReasonDeadlineExceeded:
 		at = s.agentFailedSummary(f)
-	} else if f == nil && s.o.Memory.Condition(ConditionSucceeded).Reason == ReasonPodEnded {
+	case f == nil && was == ReasonPodEnded:
 		at = s.podEndedSummary()
+	case was == ReasonPodEnded: // a gate had no result, or an errand has repeated an older report
+		at = s.remembered()
 	}
 	if s.deadlineOver() {
 		return nextRun{at: at, refusal: raiseFirst}
@@ -229,6 +237,8 @@ func (s situation) afterProving(f *Final) nextRun {
 	case s.o.Spec.Ephemeral:
 		return nextRun{at: summary{phase: Blocked, reason: ReasonVolumesRequired, stalled: true, message: fmt.Sprintf(
 			"%s With spec.workspace.ephemeral the work went with its pod: create the Feature again without that field.", sentence(f.Message))}}
+	case s.unanswered(f) && s.endsTooOften():
+		return s.ifAsked(nextRun{run: RunAgent, at: s.unansweredSummary()})
 	case !is && f.Task != "":
 		n.run = RunSeal
 	case !is:

@@ -153,8 +153,9 @@ func (s situation) fold() situation {
 	if f == nil && p != nil {
 		s.fate = p.Fate
 	}
-	if f == nil && p != nil && p.ByItself && m.Job.Run.untrusted() && m.Job.StopRequestedAt.IsZero() {
-		// An agent, or what a gate runs, can have its own pod end: by its memory, for example.
+	itself := f == nil && p != nil && p.ByItself && m.Job.Run.untrusted() && m.Job.StopRequestedAt.IsZero()
+	if itself || f != nil && s.unanswered(f) {
+		// An agent, or what a gate runs, can have its own pod end: by its memory, for example. It can also keep the watchdog from a result of the gate.
 		if m.Unordered++; m.Unordered > freeEnds {
 			m.Failures++
 		}

@@ -145,6 +145,14 @@ func (s situation) podEndedSummary() summary {
 		s.m.Attempt, s.m.Unordered-1, freeEnds+1, s.o.Spec.Retries, s.retryHint())}
 }
 
+// unansweredSummary is for a gate that has no result again and again.
+func (s situation) unansweredSummary() summary {
+	return summary{phase: Failed, reason: ReasonPodEnded, stalled: true, message: fmt.Sprintf(
+		"Attempt %d ran a gate %s, and the gate has no result. %d pods before it also had none, or ended by themselves. From the %dth on each spends a retry, and spec.maxRetries is %d. "+
+			"The log of the watchdog says why: mostly the gate used more memory or disk than spec.agent.resources and spec.workspace.size allow. Tidewaiter keeps the work: continue with %s.",
+		s.m.Attempt, s.proves(), s.m.Unordered-1, freeEnds+1, s.o.Spec.Retries, s.retryHint())}
+}
+
 // restartSummary is for an agent whose pod was lost, and that a user starts again.
 func (s situation) restartSummary() summary {
 	return summary{phase: Blocked, reason: ReasonAwaitingRestart, stalled: true, message: fmt.Sprintf(

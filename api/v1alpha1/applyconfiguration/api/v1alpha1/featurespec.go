@@ -43,7 +43,7 @@ type FeatureSpecApplyConfiguration struct {
 	Priority *int32 `json:"priority,omitempty"`
 	// activeDeadline limits the running time. Waiting (suspended, for approval, for an answer) and gates in pods of their own do not count.
 	ActiveDeadline *v1.Duration `json:"activeDeadline,omitempty"`
-	// maxRetries is how often Tidewaiter starts an agent again that failed (exited with another code than 0). Suspensions do not count. A lost pod counts from the fourth on, if neither a user nor the cluster asked it to end (status.unordered). In a milestone with onTaskAborted: Continue, failures count for each task.
+	// maxRetries is how often Tidewaiter starts an agent again that failed (exited with another code than 0). Suspensions do not count. A lost pod, or one without the result of its gate, counts from the fourth on, if neither a user nor the cluster asked it to end (status.unordered). In a milestone with onTaskAborted: Continue, failures count for each task.
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
 	// ttlAfterFinished is how long after its delivery or failure Tidewaiter deletes the Feature, its volumes and its Checkpoints. Without it, Tidewaiter never deletes them.
 	TTLAfterFinished *v1.Duration `json:"ttlAfterFinished,omitempty"`

@@ -28,7 +28,7 @@ type FeatureStatusApplyConfiguration struct {
 	Failures *int32 `json:"failures,omitempty"`
 	// lost is the number of attempts in a row that ended without a final report. The more there were, the longer the next attempt waits.
 	Lost *int32 `json:"lost,omitempty"`
-	// unordered is the number of attempts whose pod ended by itself, without a final report, since a user last requested a retry. Neither a user nor the cluster asked these pods to end. From the fourth on, each spends a retry.
+	// unordered is the number of attempts whose pod ended by itself, without a final report or without the result of its gate, since a user last requested a retry. Neither a user nor the cluster asked these pods to end. From the fourth on, each spends a retry.
 	Unordered *int32 `json:"unordered,omitempty"`
 	// taskFailures is the number of attempts since the spec last changed in which the agent failed in a task of a milestone with onTaskAborted: Continue. If there are more of them than such tasks can have, the Feature is Failed.
 	TaskFailures *int32 `json:"taskFailures,omitempty"`
