@@ -20,7 +20,16 @@ const freeEnds = 3
 // situate adds to what is remembered what the facts say: a new attempt, the pod that speaks for it, its end, and what
 // was reported. Each of these is a function of the situation that the one before it found.
 func situate(o Observed, now time.Time) situation {
-	return (situation{o: o, now: now, m: o.Memory.clone()}).adopt().strategy().pin().waited().conclude().rollUp()
+	return (situation{o: o, now: now, m: o.Memory.clone()}).edited().adopt().strategy().pin().waited().conclude().rollUp()
+}
+
+// edited begins the count of failures in tasks again if the spec has changed since the status was written. A report that came with the change is
+// counted after that.
+func (s situation) edited() situation {
+	if s.o.Memory.ObservedGeneration != s.o.Spec.Generation {
+		s.m.TaskFailures = 0
+	}
+	return s
 }
 
 // adopt makes the newest Job that is seen the current attempt. It is the only way in which attempts advance: the process
@@ -195,9 +204,6 @@ func (s situation) unanswered(f *Final) bool {
 // rollUp copies what the watchdog reports into the Feature's own status. Nothing that is known is ever forgotten: a new
 // attempt reports from nothing.
 func (s situation) rollUp() situation {
-	if s.m.ObservedGeneration != s.o.Spec.Generation {
-		s.m.TaskFailures = 0
-	}
 	s.m.ObservedGeneration, s.m.Branch = s.o.Spec.Generation, s.o.Spec.Branch
 	if s.o.Policy.Hash != "" {
 		s.m.Policy = s.o.Policy

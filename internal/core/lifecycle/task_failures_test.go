@@ -54,3 +54,23 @@ func TestReportedFailuresAreCounted(t *testing.T) {
 		t.Errorf("after a retry: counted %d: %s", s.memory.TaskFailures, s.line())
 	}
 }
+
+// TestRemovedTasksDoNotFailAFeature: what failed in tasks that a user has removed does not count any more, also if the edit and another report arrive
+// together.
+func TestRemovedTasksDoNotFailAFeature(t *testing.T) {
+	s := newSim()
+	s.spec.Retries, s.spec.Continuing = 5, 5
+	s.settle()
+	for n := range 14 {
+		s.failedTask(1 + n%5)
+		s.endPods()
+		s.pauseUntilNext(t)
+	}
+	s.failedTask(4)
+	s.endPods()
+	s.spec.Continuing = 0
+	s.spec.Generation++
+	if s.settle(); s.memory.Phase == Failed {
+		t.Fatalf("%s: %+v", s.line(), s.memory.Condition(ConditionSucceeded))
+	}
+}
