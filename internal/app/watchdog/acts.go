@@ -73,7 +73,7 @@ func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
 // start pins the policy for the task, and starts the agent. One that is corrected goes on under the policy that it began with.
 func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction string) (supervise.Event, error) {
 	if err := x.mend(ctx); err != nil { // before the agent works: afterwards its work would go back
-		return x.gateMissed(ctx, supervise.Action{Kind: supervise.Start, Task: task}, err)
+		return x.unstarted(ctx, task, err)
 	}
 	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan, From: x.attempt.journal.State().Promoted.Tree}}
 	switch {
@@ -121,6 +121,19 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 	x.log().InfoContext(ctx, "Agent started", "task", task, "pid", started.PID, "policy", have.Policy.Hash, "corrections", have.Corrections)
 	return supervise.Started{Rules: supervise.RulesOf(have.Policy)},
 		x.note(journal.Record{TaskStarted: &journal.TaskStarted{Name: task, Start: id, Session: sessions(x.attempt.options.Runtimes, o.Agent.Runtime)}}, "task started")
+}
+
+// unstarted says what keeps an agent from its start although its command is not wrong: it is tried again.
+func (x *acts) unstarted(ctx context.Context, task string, err error) (supervise.Event, error) {
+	switch {
+	case steps.Fatal(err):
+		return nil, err
+	case errors.Is(err, runnerlink.ErrDisconnected), errors.Is(err, runnerlink.ErrLost):
+		return x.unreachable(ctx, err)
+	}
+	fault := faults.Of(err, protocol.ReasonCheckpointFailed)
+	x.log().ErrorContext(ctx, "Cannot start the agent", "task", task, "reason", fault.Reason, "error", err.Error())
+	return supervise.Missed{Action: supervise.Action{Kind: supervise.Start, Task: task}, Fault: fault, Unbegun: !x.attempt.journal.State().Tasks[task].Begun}, nil
 }
 
 // begins says whether the agent begins a conversation: it continues no session.

@@ -21,6 +21,9 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 	supervise.Start: func(l *loop, a supervise.Action) act {
 		o := l.latest
 		task, _ := l.state.Task(a.Task)
+		if err := l.catchUp(); err != nil { // by the journaled orders, the task before may not be over
+			return func(ctx context.Context) (supervise.Event, error) { return l.acts.unstarted(ctx, a.Task, err) }
+		}
 		return func(ctx context.Context) (supervise.Event, error) {
 			return l.acts.start(ctx, o, task.Name, task.Correction)
 		}

@@ -87,14 +87,7 @@ func TestOrdersThatCannotBeJournaled(t *testing.T) {
 	})
 	p := w.start(1, nil)
 	w.eventually("the agent works", func() bool { return w.intake.Status().AgentRunning })
-	var volume unix.Statfs_t
-	if err := unix.Statfs(w.paths.Trusted, &volume); err != nil {
-		t.Fatal(err)
-	}
-	filler := filepath.Join(w.paths.Trusted, "something-else")
-	if err := os.WriteFile(filler, make([]byte, int64(volume.Bavail)*volume.Bsize-1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filler := w.fill()
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Prompt = strings.Repeat("Add a login page. ", 100_000)
 		o.Gates = []protocol.Gate{{Name: "unit", Command: []string{"/bin/sh", "-c", good}, Timeout: time.Minute}}
@@ -112,5 +105,56 @@ func TestOrdersThatCannotBeJournaled(t *testing.T) {
 	wantFinal(t, p.finish(), protocol.OutcomeBlocked, protocol.ReasonGateFailed)
 	if w.branch() != "" {
 		t.Errorf("delivered %s", w.branch())
+	}
+}
+
+// fill leaves room for small records of the journal, and for no large orders. It names the file that has to go.
+func (w *world) fill() string {
+	w.t.Helper()
+	var volume unix.Statfs_t
+	if err := unix.Statfs(w.paths.Trusted, &volume); err != nil {
+		w.t.Fatal(err)
+	}
+	filler := filepath.Join(w.paths.Trusted, "something-else")
+	if err := os.WriteFile(filler, make([]byte, int64(volume.Bavail)*volume.Bsize-1<<20), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return filler
+}
+
+// TestNoTaskBeginsByOrdersThatCannotBeJournaled: by the newest orders a task is done that has no gates any more. As long as the journal does not have
+// them, the task still waits for its gate there, and no other one begins beside it.
+func TestNoTaskBeginsByOrdersThatCannotBeJournaled(t *testing.T) {
+	t.Parallel()
+	w := newGated(t, "echo page > web/$TIDEWAITER_TASK.html", "")
+	if err := unix.Mount("tmpfs", w.paths.Trusted, "tmpfs", 0, "size=40m"); err != nil {
+		t.Fatalf("a small volume is needed: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(w.paths.Trusted, unix.MNT_DETACH) })
+	w.marking("sleep 1000")
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Tasks, o.Policy.MaxCheckpointFailures = []protocol.Task{{Name: "one", Gates: []string{"gate-0"}}, {Name: "two"}}, 1000
+	})
+	p := w.start(1, nil)
+	w.eventually("the gate runs", func() bool { return w.runs() > 0 })
+	filler := w.fill()
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Tasks[0].Instructions, o.Tasks[0].Gates = strings.Repeat("Add a login page. ", 100_000), nil
+	})
+	w.eventually("the orders came", func() bool { return strings.Contains(w.log.String(), "cannot journal them") })
+	w.eventually("the next task is about to begin", func() bool {
+		_, s := w.recorded()
+		f := w.intake.Status().Fault
+		return s.Tasks["two"].Begun || f != nil && f.Reason == protocol.ReasonVolumeFull
+	})
+	if _, s := w.recorded(); s.Tasks["two"].Begun && !s.Tasks["one"].Done {
+		t.Errorf("two tasks have begun: %+v", s.Orders.Tasks)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.git("-C", w.origin, "diff", "--name-only", "main", "tidewaiter/login"); got != "web/one.html\nweb/two.html" {
+		t.Errorf("the delivery changes %q", got)
 	}
 }

@@ -345,10 +345,12 @@ func (t *Task) close(e Taken, end Ending, correct bool) {
 	}
 }
 
-// Missed: the watchdog could not capture, check or record a checkpoint.
+// Missed: the watchdog could not capture, check or record a checkpoint, or could not prepare the start of an agent.
 type Missed struct {
 	Action Action
 	Fault  protocol.Fault
+	// Unbegun: the start of the agent has left no record of its task.
+	Unbegun bool
 }
 
 func (e Missed) apply(s *State, now time.Time) {
@@ -357,6 +359,9 @@ func (e Missed) apply(s *State, now time.Time) {
 	s.idle()
 	if e.Action.Kind == Rollback { // it may have gone back
 		s.ungate()
+	}
+	if i := s.index(e.Action.Task); e.Unbegun && i >= 0 {
+		s.Tasks[i].Begun = false
 	}
 	s.answered(e.Action.Requests)
 	s.failure(e.Fault, now)

@@ -209,6 +209,9 @@ func tasks(s State, now time.Time) (Action, bool) {
 	if f, waits := s.unplanned(); waits {
 		return Action{Kind: Finish, Final: f}, true
 	}
+	if now.Before(s.Checkpoints.RetryAt) { // it could not be prepared
+		return Action{Until: s.Checkpoints.RetryAt}, true
+	}
 	return Action{Kind: Start, Task: s.Tasks[i].Name}, true
 }
 

@@ -318,8 +318,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Slipped{}
 	case "taken":
 		return p.taken(args[0], args[1:])
-	case "missed":
-		return supervise.Missed{Action: p.last, Fault: protocol.Fault{Reason: protocol.ReasonCheckpointFailed, Message: arg}}
+	case "missed", "missed-unbegun":
+		return supervise.Missed{Action: p.last, Unbegun: name != "missed", Fault: protocol.Fault{Reason: protocol.ReasonCheckpointFailed, Message: arg}}
 	case "answered":
 		return supervise.Answered{Answer: p.last.Answer}
 	case "went-back":
