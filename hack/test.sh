@@ -143,7 +143,7 @@ e2e() {
   export TIDEWAITER_CLUSTER_POSTGRES=${TIDEWAITER_CLUSTER_POSTGRES:?KUBECONFIG is set: set this to the URL of an empty PostgreSQL database that its pods reach}
   export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL TIDEWAITER_AGENTS
   # Most of these tests wait: one of them for a build that takes ten minutes.
-  run "end-to-end tests on a real cluster" -count 1 -timeout 60m -parallel "$((2 * $(nproc) + 1))" ./test/e2e
+  run "end-to-end tests on a real cluster" -count 1 -timeout 70m -parallel "$((2 * $(nproc) + 1))" ./test/e2e
   hack/postgres.sh down cluster
   trap - EXIT
 }

@@ -88,7 +88,7 @@ func TestAgentIsToldAndFixes(t *testing.T) {
 	for _, runtime := range runtimesWithSessions {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
-			p, about := newPlace(t, 8*time.Minute), "storms by "+runtime
+			p, about := newPlace(t, 12*time.Minute), "storms by "+runtime
 			session(t, p, runtime, about, `turns:
 - text: I write too much.
   run: mkdir -p web/legacy "$HOME/bin" && echo bad > web/storm.html && echo evil > web/legacy/storm.html && printf '#!/bin/sh\nexit 0\n' > "$HOME/bin/grep" && chmod +x "$HOME/bin/grep"
@@ -127,7 +127,7 @@ func TestAgentResumesItsSession(t *testing.T) {
 	for _, runtime := range runtimesWithSessions {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
-			p, about := newPlace(t, 8*time.Minute), "wrecks by "+runtime
+			p, about := newPlace(t, 12*time.Minute), "wrecks by "+runtime
 			session(t, p, runtime, about, `turns:
 - text: I begin.
   run: mkdir -p web && echo one > web/one.html

@@ -102,7 +102,7 @@ func TestGatesInPods(t *testing.T) {
 	anew := journal.Record{TaskRestarted: &journal.TaskRestarted{Name: "form", Text: "Fix it."}}
 	restarted := journal.Record{TaskStarted: &journal.TaskStarted{Name: "form", Start: 12, Session: true}}
 	again := journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", From: "t1"}}
-	failed := append(closed, ran(unit, "t4", gates.Failed))
+	failed := slices.Concat(closed, []journal.Record{ran(unit, "t4", gates.Failed)})
 	for name, c := range map[string]struct {
 		more                 []journal.Record
 		results, corrections int

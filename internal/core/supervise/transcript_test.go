@@ -136,7 +136,7 @@ func (p *player) scene(fields []string) bool {
 			p.state.Tasks = append(p.state.Tasks, supervise.Task{Name: name, Phase: supervise.Done})
 		}
 		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", len(fields) > 1
-	case "earlier": // "earlier Proving Proving form": for a gate of that task
+	case "earlier": // "earlier OUTCOME REASON [TASK]", where the task is the one of a gate that is to run
 		p.state.Earlier = &protocol.FinalReport{Outcome: fields[1], Reason: fields[2], Message: "as before"}
 		if len(fields) > 3 {
 			p.state.Earlier.Task = fields[3]
