@@ -144,7 +144,7 @@ func planned(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) e
 	if failed, passed := strings.Index(gates, "Failed"), strings.Index(gates, "Passed"); failed < 0 || passed < failed {
 		return fmt.Errorf("want a gate that fails and passes then:\n%s", gates)
 	}
-	d.progress.say("the results of its gate, and what the agent was told of the first:")
+	d.progress.say("the results of its gate, and what the watchdog told the agent after the first:")
 	d.progress.verbatim(gates)
 	asked, err := d.provider.Asked(ctx, correction)
 	if err != nil {

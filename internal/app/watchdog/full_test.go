@@ -123,7 +123,7 @@ func (w *world) fill() string {
 }
 
 // TestNoTaskBeginsByOrdersThatCannotBeJournaled: by the newest orders a task is done that has no gates any more. As long as the journal does not have
-// them, the task still waits for its gate there, and no other one begins beside it.
+// them, the task still waits for its gate there, and no other task begins.
 func TestNoTaskBeginsByOrdersThatCannotBeJournaled(t *testing.T) {
 	t.Parallel()
 	w := newGated(t, "echo page > web/$TIDEWAITER_TASK.html", "")

@@ -99,7 +99,7 @@ func TestGatesInPods(t *testing.T) {
 	closed := []journal.Record{attempt1, base, gatedOrders(unit, lint), begun, started, {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}},
 		{TaskEnded: &journal.TaskEnded{Name: "form"}}, held, heldDone, good, goodDone, proving, ended(protocol.OutcomeProving), gate(2)}
 	corrected := journal.Record{TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Fix it."}}
-	anew := journal.Record{TaskRestarted: &journal.TaskRestarted{Name: "form", Text: "Fix it."}}
+	restart := journal.Record{TaskRestarted: &journal.TaskRestarted{Name: "form", Text: "Fix it."}}
 	restarted := journal.Record{TaskStarted: &journal.TaskStarted{Name: "form", Start: 12, Session: true}}
 	again := journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", From: "t1"}}
 	failed := slices.Concat(closed, []journal.Record{ran(unit, "t4", gates.Failed)})
@@ -114,7 +114,7 @@ func TestGatesInPods(t *testing.T) {
 		"the agent is lost":              {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected, restarted, agent(4)}, 0, 2, true},
 		"the agent fails":                {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected, restarted, ended(protocol.OutcomeAgentFailed), agent(4), again}, 0, 2, true},
 		"the agent does not hear of it":  {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected, agent(4), again}, 0, 1, true},
-		"nor does one without sessions":  {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), anew, agent(4), again}, 0, 1, true},
+		"nor does one without sessions":  {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), restart, agent(4), again}, 0, 1, true},
 		"a user decides about another":   {[]journal.Record{ended(protocol.OutcomeUnfinished), agent(3), corrected, restarted, ended(protocol.OutcomeBlocked), agent(4), again}, 0, 0, false},
 		"the pod is lost":                {[]journal.Record{{Attempt: &journal.Attempt{Epoch: 3, Run: "seal"}}, gate(4)}, 1, 1, true},
 		"a user suspends":                {[]journal.Record{ended(protocol.OutcomeSuspended), agent(3)}, 1, 1, true},

@@ -157,7 +157,7 @@ func (s situation) afterLoss() nextRun {
 	return s.agentUnlessOver(n)
 }
 
-// endsTooOften reports whether so many pods have ended by themselves, or without the result of their gates, that a user decides.
+// endsTooOften reports whether pods that ended by themselves, or without the result of their gates, have spent all retries: a user decides then.
 func (s situation) endsTooOften() bool {
 	return s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // afterParked wants an agent when its question has an answer, when it has to continue with its best guess, or when its task was removed. Until then
-// nothing runs: no capacity and no running time is used. The locks and the area of the work stay.
+// the Feature takes no capacity and no running time, and keeps its locks and the area of its work.
 func (s situation) afterParked() nextRun {
 	r := s.o.Run
 	start := nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: ReasonPreparing}}

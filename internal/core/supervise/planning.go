@@ -86,8 +86,8 @@ func (s State) recalls() bool {
 	})
 }
 
-// recallsWork says that journaled orders have a request which comes before a delivery. The watchdog waits as for those that recalls knows; it could
-// not report a delivery to the manager meanwhile either.
+// recallsWork says that journaled orders have a request for a rollback or a checkpoint, which comes before a delivery. The watchdog waits until the
+// manager says whether the request still stands; before that, it cannot report a delivery either.
 func (s State) recallsWork() bool {
 	return slices.ContainsFunc(s.Recalled, func(r protocol.Request) bool {
 		return r.Kind == protocol.RequestRollback || r.Kind == protocol.RequestCheckpoint
