@@ -160,8 +160,11 @@ func (x *acts) abort(ctx context.Context, a supervise.Action) (supervise.Event, 
 	return supervise.GivenUp{Task: a.Task, ID: aborted.ID}, x.note(journal.Record{TaskAborted: &aborted}, "task aborted")
 }
 
-// note journals a record, after which a crash may follow.
+// note journals a record. A crash may come before it and after it.
 func (x *acts) note(r journal.Record, step string) error {
+	if err := x.attempt.options.Probe.After("before " + step); err != nil {
+		return err
+	}
 	if err := x.attempt.journal.Note(r); err != nil {
 		return err
 	}
@@ -191,17 +194,22 @@ func (x *acts) remains(ctx context.Context, o protocol.Orders, have journal.Task
 	return notice.Remains(naming.Checkpoint(o.Feature.Name, j.Chain.Sequence), changes)
 }
 
-// reply tells an agent that continues its session what became of its question: the answer, if it has not heard it, or that it has to guess, if its pod
-// had ended for the question.
+// reply tells an agent that continues its session what became of its question: the answer, if it has not heard it. Without one it has to guess, if its pod
+// had ended for the question, or to ask again.
 func (x *acts) reply(have journal.Task) string {
 	if have.Asked == nil || !have.Interrupted || have.Correction != "" {
 		return ""
 	}
 	answer := x.services.directives.Reply(have.Asked.ID)
-	if answer == "" && have.Parked {
+	switch {
+	case answer != "":
+		return answer
+	case have.Parked:
 		return notice.Unanswered(*have.Asked)
+	case x.services.directives.Waits(have.Asked.ID) && !have.Policy.Questions.Guess(have.Asked.At, x.attempt.options.Now()):
+		return notice.CutOff(*have.Asked)
 	}
-	return answer
+	return ""
 }
 
 // factsOf are what the agent is told at the start of a task, as orders and journal have it.

@@ -22,7 +22,7 @@ import (
 // errPulled is what a process ends with when a test pulls its plug.
 var errPulled = errors.New("the plug was pulled")
 
-// pullAt is a probe that ends the process when a step is reached for the nth time.
+// pullAt is a probe that ends the process when a step is reached for the nth time. Records that acts note have a step before them, too.
 func pullAt(step string, n int) func(string) error {
 	var mu sync.Mutex
 	return func(reached string) error {

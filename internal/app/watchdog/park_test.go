@@ -15,16 +15,20 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 // asker is an agent that writes a file and asks, and goes on in its session when it is started again. It keeps what it is told at each start.
 func newAsker(t *testing.T, change ...func(*protocol.Orders)) *world {
 	return newHelped(t, func(w *world) string {
 		return `echo "run ${INTERRUPTED:-0} $REPLY" >> "$HOME/told"; if [ "$INTERRUPTED" ]; then echo good > web/good.html; exit 0; fi; echo half > web/half.html; ` + w.byHand()
-	}, append([]func(*protocol.Orders){func(o *protocol.Orders) {
-		o.MayPark = true
-		o.Policy.Questions = policy.Questions{Asking: policy.AskWait, Timeout: 24 * time.Hour, ParkAfter: 50 * time.Millisecond}
-	}}, change...)...)
+	}, append([]func(*protocol.Orders){parks}, change...)...)
+}
+
+// parks lets a pod end soon after its agent has begun to wait.
+func parks(o *protocol.Orders) {
+	o.MayPark = true
+	o.Policy.Questions = policy.Questions{Asking: policy.AskWait, Timeout: 24 * time.Hour, ParkAfter: 50 * time.Millisecond}
 }
 
 // asks calls ask_user again and again, as an agent does, until it is ended.
@@ -63,6 +67,9 @@ func (w *world) wantAnswered(attempt int64, runs ...string) {
 	}
 }
 
+// cutOff is the begin of what an agent reads if a call of ask_user had no result because of a restart.
+const cutOff = `A restart has cut off your question q1 ("Which colour?").`
+
 const answeredBlue = `run 1 The answer to your question q1 ("Which colour?") is: Blue. [`
 
 // TestAQuestionParks: a question that waits ends the pod after a checkpoint, and its answer starts the agent again in its session, also under the restart
@@ -94,6 +101,53 @@ func TestAQuestionParks(t *testing.T) {
 			w.wantAnswered(2, "run 0 ", answeredBlue)
 		})
 	}
+}
+
+// TestAQuestionThatARestartCutsOff: the watchdog ends while a call of the agent waits and before it has noted that the attempt ends for it. No client makes the
+// call again by itself: it gives the model an error. The agent reads that it has to ask again, and the question parks.
+func TestAQuestionThatARestartCutsOff(t *testing.T) {
+	t.Parallel()
+	w := newAsker(t)
+	w.runtimes[0].Adapter = scholar{} // it reads no lines
+	w.tools = addresses.Free()        // a watchdog that begins anew listens there again
+	p := w.start(1, pullAt("before task parked", 1))
+	c := w.connect()
+	c.asks("q1")
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	p.watch(nil)
+	w.eventually("the tools are back", func() bool { return c.dial() == nil })
+	for _, want := range []int{1, 0} {
+		if text, ok := c.try("feature_get_context", map[string]any{}); !ok || strings.Count(text, "[SUPERVISOR] "+cutOff) != want {
+			t.Errorf("it is told, want %d times: %s", want, text)
+		}
+	}
+	w.eventually("the question is shown", func() bool {
+		s := w.intake.Status()
+		return s.Question != nil && s.Question.ID == "q1" && s.State == protocol.StateWaiting
+	})
+	c.asks("q1")
+	wantParked(t, p.finish())
+	w.wantAnswered(2, "run 0 ", answeredBlue)
+}
+
+// TestAQuestionThatALostPodCutsOff: the agent continues its session, reads that it has to ask again, and the question parks as if it had waited all the time.
+func TestAQuestionThatALostPodCutsOff(t *testing.T) {
+	t.Parallel()
+	w := newHelped(t, func(w *world) string {
+		return `echo "run ${INTERRUPTED:-0} $REPLY" >> "$HOME/told"; case "$REPLY" in *Blue*) echo good > web/good.html; exit 0;; esac; echo half > web/half.html; ` + w.byHand()
+	}, parks)
+	p := w.start(1, pullAt("before task parked", 1))
+	w.connect().asks("q1")
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	p.kill()
+	p = w.start(2, nil)
+	w.connect().asks("q1")
+	wantParked(t, p.finish())
+	w.wantAnswered(3, "run 0 ", "run 1 "+cutOff, answeredBlue)
 }
 
 // TestAPodThatIsLostWhileItParks is followed by an attempt that starts no agent before there is an answer.

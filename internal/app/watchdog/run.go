@@ -42,6 +42,7 @@ func Run(ctx context.Context, o Options) error {
 	if !a.reach().Lines {
 		l.acts.teller.post = near.steering.Post
 		l.acts.teller.recall(l.latest.Feature.Name)
+		l.acts.teller.cutOff(l.queue.Waits(l.latest))
 	}
 	near.serve(ctx, l)
 	if err := l.run(ctx); err != nil {

@@ -110,6 +110,18 @@ func (t *teller) recall(feature string) {
 	})
 }
 
+// cutOff tells an agent at work that the watchdog has restarted while its question waited. Its client gives the model an error for that call, and makes
+// no other. One that reads lines has a program that can do so.
+func (t *teller) cutOff(question *protocol.Question) {
+	if t.post == nil || question == nil {
+		return
+	}
+	t.post(func(b *notice.Board) bool {
+		b.Question = question
+		return true
+	})
+}
+
 func (t *teller) logUntold(ctx context.Context, sequence int64, untold []protocol.Violation) {
 	for _, v := range untold[:min(len(untold), maxUntold)] {
 		t.log.InfoContext(ctx, "Broken rule of severity Info", "checkpoint", sequence,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 const (
@@ -37,6 +38,8 @@ type Board struct {
 	// Turn counts the agent's turns, and Asks are the open requests for acknowledgment.
 	Turn int64 `json:"turn,omitempty"`
 	Asks []Ask `json:"asks,omitempty"`
+	// Question is the agent's question that a restart of the watchdog has cut off, and of which the agent has not read that; nil for none.
+	Question *protocol.Question `json:"question,omitempty"`
 }
 
 // Standing is a notice that an agent has received, and the number of entries of its conversation before it.
@@ -180,12 +183,15 @@ func (b *Board) Within(entries int) {
 // Note is the text for the agent now, behind the given number of entries; "" for nothing. Next is the Board after that.
 func (b *Board) Note(entries int) (text string, next Board) {
 	next = *b
-	next.Words, next.Ahead, next.Warned, next.Asks = nil, nil, slices.Clone(b.Warned), slices.Clone(b.Asks)
+	next.Words, next.Ahead, next.Warned, next.Asks, next.Question = nil, nil, slices.Clone(b.Warned), slices.Clone(b.Asks), nil
 	for _, p := range b.Ahead {
 		next.Warned = append(next.Warned, Point{Rule: p.Rule, Path: p.Path})
 	}
 	next.Warned = next.Warned[max(0, len(next.Warned)-maxAhead):]
 	var texts []string
+	if b.Question != nil {
+		texts = append(texts, steering.Tag+" "+CutOff(*b.Question))
+	}
 	for _, w := range b.Words {
 		var before *Word
 		if next.Stands != nil {

@@ -120,6 +120,25 @@ func TestWhatWentBackIsRecalled(t *testing.T) {
 	b.tells(3, "")
 }
 
+// TestABoardTellsOfAQuestionThatWasCutOff once, before what it tells of work. The notice of a checkpoint holds as before.
+func TestABoardTellsOfAQuestionThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	b := board{t: t}
+	b.broken(1, nil, "a.md")
+	b.tells(1, `[SUPERVISOR] Checkpoint login-1 found 1 broken rule of severity error.
+- "a.md", rule areas: it is outside. To fix it: move it to web.
+All files are as you wrote them. Fix this now, then continue with your task.`)
+	b.Question = &protocol.Question{ID: "q1", Text: "Which\ncolour?"}
+	b.Valid(2, "login-2")
+	b.tells(3, `[SUPERVISOR] A restart has cut off your question q1 ("Which\ncolour?"). If the call of ask_user has no answer, make the same call again with the same question_id: you get the answer as soon as there is one.
+
+[SUPERVISOR] Checkpoint login-2: the rules that were broken at checkpoint login-1 are fixed. There is nothing more to do about them.`)
+	b.tells(5, "")
+	b.Question = &protocol.Question{ID: "q1"}
+	b.Anew()
+	b.tells(7, "")
+}
+
 // TestABoardWarnsAhead: of each broken rule once, and of none that is fixed before it could be told. A checkpoint tells the rest.
 func TestABoardWarnsAhead(t *testing.T) {
 	t.Parallel()

@@ -75,6 +75,24 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestWaits: a question whose answer was taken back does not wait again.
+func TestWaits(t *testing.T) {
+	m := newMemory(t)
+	s := m.service()
+	s.Follow(orders())
+	if !s.Waits("q1") {
+		t.Error("it does not wait")
+	}
+	s.Follow(protocol.Orders{Answers: []protocol.Answer{{Question: "q1", Text: "Blue."}}})
+	s.Answered("q1")
+	for range 2 {
+		if s.Waits("q1") {
+			t.Error("it waits, and was answered")
+		}
+		s.Follow(orders())
+	}
+}
+
 // TestSettledOnce: the agent's word by a tool and its word in the conversation count once, whichever comes first and whatever the other says.
 func TestSettledOnce(t *testing.T) {
 	tool := func(s *Service) {

@@ -26,6 +26,11 @@ func (s *Service) Settle(w directives.Word) error {
 // Reply is the answer to a question, for an agent that has not heard it; empty if there is none.
 func (s *Service) Reply(question string) string { return s.Given().Reply(answerID(question)) }
 
+// Waits says whether nobody has ever answered a question.
+func (s *Service) Waits(question string) bool {
+	return !s.journal.State().Directives.Has(answerID(question))
+}
+
 // Answered says that the agent got the answer to a question by asking for it.
 func (s *Service) Answered(question string) {
 	s.Learn(directives.News{Told: []string{answerID(question)}, How: "the agent has asked for it"})

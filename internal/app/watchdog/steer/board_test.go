@@ -77,6 +77,25 @@ func TestTheBoardIsTold(t *testing.T) {
 	})
 }
 
+// TestAQuestionThatWasCutOffIsTold: with the next call of a model after the restart, at the same place in later ones, and once.
+func TestAQuestionThatWasCutOffIsTold(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		p := newPerson(t, a)
+		p.works()
+		p.restart()
+		p.service.Post(func(b *notice.Board) bool {
+			b.Question = &protocol.Question{ID: "q1", Text: "Which colour?"}
+			return true
+		})
+		p.restart() // before it was told
+		for range 3 {
+			if sent := p.works(); strings.Count(sent, "A restart has cut off your question q1") != 1 {
+				t.Fatalf("told: %s", sent)
+			}
+		}
+	})
+}
+
 // TestWhatIsFixedInTimeIsCounted: for people, whoever the agent is and whether it asks a model.
 func TestWhatIsFixedInTimeIsCounted(t *testing.T) {
 	each(t, func(t *testing.T, a *agent) {

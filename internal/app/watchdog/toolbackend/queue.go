@@ -82,6 +82,15 @@ func (q *Queue) See(s supervise.State, o protocol.Orders) supervise.Tools {
 	return t
 }
 
+// Waits returns the question of the agent at work that waits for its answer under these orders; nil for none.
+func (q *Queue) Waits(o protocol.Orders) *protocol.Question {
+	j := q.journal.State()
+	if task := j.Tasks[j.Working()]; j.Asked == nil || task.Parking || answerTo(o, j.Asked.ID) != nil || q.guesses(j, *j.Asked) {
+		return nil
+	}
+	return j.Asked
+}
+
 // guesses says whether the agent has to continue without the answer to its question, by the policy that is pinned for its task.
 func (q *Queue) guesses(j journal.State, asked protocol.Question) bool {
 	return j.Tasks[j.Working()].Policy.Questions.Guess(asked.At, q.backend.now())
@@ -133,7 +142,7 @@ func (q *Queue) ask(call *questionCall) {
 	j := q.journal.State()
 	task := j.Tasks[q.task]
 	text, asked := j.Questions[call.ID]
-	waits := j.Asked != nil && answerTo(q.orders, j.Asked.ID) == nil && !q.guesses(j, *j.Asked)
+	waiting := q.Waits(q.orders)
 	call.At = q.backend.now()
 	if same := task.Asked; same != nil && same.ID == call.ID { // it waits since then, also in another attempt
 		call.At = same.At
@@ -147,9 +156,9 @@ func (q *Queue) ask(call *questionCall) {
 	case done.answer != nil:
 	case task.Policy.Questions.Asking == policy.AskOff:
 		done.err = errors.New("the policy of this project lets no agent ask users: decide by yourself")
-	case waits && j.Asked.ID != call.ID:
-		done.err = fmt.Errorf("question %s still waits for its answer: ask one at a time", j.Asked.ID)
-	case waits:
+	case waiting != nil && waiting.ID != call.ID:
+		done.err = fmt.Errorf("question %s (%q) still waits for its answer: ask one at a time, and ask that one again with its question_id", waiting.ID, waiting.Text)
+	case waiting != nil:
 		q.asked = append(q.asked, call)
 		return
 	case !asked && len(j.Questions) >= maxQuestions:

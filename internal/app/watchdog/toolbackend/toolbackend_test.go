@@ -27,10 +27,11 @@ import (
 type office struct {
 	t *testing.T
 	*toolbackend.Backend
-	queue  *toolbackend.Queue
-	state  supervise.State
-	orders protocol.Orders
-	now    time.Time
+	queue   *toolbackend.Queue
+	journal *trusted.Journal
+	state   supervise.State
+	orders  protocol.Orders
+	now     time.Time
 	// told are the questions whose answers the agent got.
 	told []string
 }
@@ -53,7 +54,7 @@ func newOffice(t *testing.T, questions ...policy.Questions) *office {
 			t.Fatal(err)
 		}
 	}
-	o := &office{t: t, now: time.Date(2026, 11, 28, 5, 0, 0, 0, time.UTC), state: supervise.State{Mode: policy.ModeDeterministic, Tasks: []supervise.Task{{Name: "form", Phase: supervise.Running}}}}
+	o := &office{t: t, journal: j, now: time.Date(2026, 11, 28, 5, 0, 0, 0, time.UTC), state: supervise.State{Mode: policy.ModeDeterministic, Tasks: []supervise.Task{{Name: "form", Phase: supervise.Running}}}}
 	o.Backend, o.queue = toolbackend.New(j, func() (*objects.Tree, error) { return nil, nil }, func(question string) { o.told = append(o.told, question) }, func() time.Time { return o.now })
 	o.orders = protocol.Orders{Feature: protocol.FeatureRef{Namespace: "shop", Name: "login"}, Prompt: "Do it.", Tasks: []protocol.Task{{Name: "form", Instructions: "Well."}}}
 	o.look()
@@ -296,6 +297,39 @@ func TestOff(t *testing.T) {
 	if !newOffice(t).Asks() {
 		t.Error("under the policy of an older record it may not ask")
 	}
+}
+
+// TestAQuestionWaits until there is an answer, the agent has to guess, or the attempt ends for it. While it waits, an agent that asks another one hears which.
+func TestAQuestionWaits(t *testing.T) {
+	o := newOffice(t, policy.Questions{Asking: policy.AskWait, Timeout: time.Hour})
+	waits := func(what, id string) {
+		t.Helper()
+		got := ""
+		if q := o.queue.Waits(o.orders); q != nil {
+			got = q.ID
+		}
+		if got != id {
+			t.Errorf("%s: question %q waits, want %q", what, got, id)
+		}
+	}
+	waits("before it", "")
+	o.question(t.Context(), "q1", "Which colour?")
+	o.hear()
+	waits("asked", "q1")
+	other := o.question(t.Context(), "q2", "Which size?")
+	o.hear()
+	want(t, "another one", <-other, `question q1 ("Which colour?") still waits for its answer: ask one at a time, and ask that one again with its question_id`)
+	o.orders.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}}
+	waits("answered", "")
+	o.orders.Answers = nil
+	waits("the answer was taken back", "q1")
+	o.now = o.now.Add(time.Hour)
+	waits("too long", "")
+	o.now = o.now.Add(-time.Hour)
+	if err := o.journal.Note(journal.Record{TaskParked: &journal.TaskParked{Name: "form"}}); err != nil {
+		t.Fatal(err)
+	}
+	waits("parked", "")
 }
 
 // TestAnEndedAgentGetsNoAnswer: it would not hear it, and nobody would tell it again.

@@ -75,6 +75,9 @@ func (b Book) With(changes []Entry) Book {
 	return next
 }
 
+// Has says whether the book has a directive with an ID.
+func (b Book) Has(id string) bool { return b.at(id) >= 0 }
+
 func (b Book) at(id string) int {
 	return slices.IndexFunc(b, func(e Entry) bool { return e.ID == id })
 }
