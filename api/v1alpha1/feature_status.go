@@ -48,7 +48,7 @@ type FeatureStatus struct {
 	// attempt is the number of Jobs that ran for this Feature. It is the epoch that fences the volumes.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
-	// failures is the number of attempts in which the agent itself failed. Tidewaiter compares it with spec.maxRetries. In a milestone with onTaskAborted: Continue, it counts the attempts of the task at hand.
+	// failures is the number of attempts in which the agent itself failed. Tidewaiter compares it with spec.maxRetries. Failures in a milestone with onTaskAborted: Continue count for each task (run.final.taskFailures), and are not among these unless they fail the Feature.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
 	// lost is the number of attempts in a row that ended without a final report. The more there were, the longer the next attempt waits.

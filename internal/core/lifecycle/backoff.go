@@ -59,7 +59,7 @@ func pause(s situation, granted bool) time.Duration {
 	case f.Outcome == protocol.OutcomeAgentFailed && !s.m.Job.Errand && failures.Excuses(f.Failure) && s.m.Unserved != nil:
 		return s.m.Unserved.pause(s.o.Policy.Hash, s.o.Backends)
 	case f.Outcome == protocol.OutcomeAgentFailed && !s.m.Job.Errand:
-		return backoff(s.m.Failures)
+		return backoff(s.failures(f))
 	default:
 		return 0
 	}

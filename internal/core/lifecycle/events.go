@@ -55,7 +55,7 @@ func worthTelling(before, after Memory, c Condition) bool {
 	case ReasonPodLost:
 		return after.Lost > before.Lost
 	case ReasonRetrying:
-		return after.Failures > before.Failures || ended(before, after)
+		return after.Failures > before.Failures || after.TaskFailures > before.TaskFailures || ended(before, after)
 	default:
 		return true
 	}

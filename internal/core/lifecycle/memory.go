@@ -32,9 +32,10 @@ type Memory struct {
 	Phase              Phase
 	Conditions         []Condition
 	Attempt            int64
-	Failures           int
-	Lost               int
-	Unordered          int
+	// Failures is the number of attempts that count for the retries of the Feature.
+	Failures  int
+	Lost      int
+	Unordered int
 	// TaskFailures is the number of attempts whose agent failed in a task that is aborted after too many failures, since the spec changed.
 	TaskFailures        int
 	Unserved            *Unserved

@@ -163,13 +163,36 @@ func (s situation) endsTooOften() bool {
 }
 
 func (s situation) afterAgentFailed(f *Final) nextRun {
-	if s.m.Failures > s.o.Spec.Retries {
+	if s.retriesSpent(f) {
 		return s.ifAsked(nextRun{run: RunAgent, at: s.agentFailedSummary(f)})
 	}
 	n := nextRun{granted: s.retryInTime()}
-	n.at = summary{phase: Preparing, reason: ReasonRetrying, message: fmt.Sprintf(
-		"Attempt %d: %s Retry %d of %d follows%s", s.m.Attempt, sentence(f.Message), s.m.Failures, s.o.Spec.Retries, s.follows(n.granted))}
+	failed := s.failures(f)
+	message := fmt.Sprintf("Attempt %d: %s Retry %d of %d follows%s", s.m.Attempt, sentence(f.Message), failed, s.o.Spec.Retries, s.follows(n.granted))
+	if failed > s.o.Spec.Retries { // a user has lowered them since
+		message = fmt.Sprintf("Attempt %d: %s It failed %s in its task and spec.maxRetries is %d: if it fails again, the task is aborted. Attempt %d follows%s",
+			s.m.Attempt, sentence(f.Message), times(failed), s.o.Spec.Retries, s.m.Attempt+1, s.follows(n.granted))
+	}
+	n.at = summary{phase: Preparing, reason: ReasonRetrying, message: message}
 	return s.agentUnlessOver(n)
+}
+
+// failures of the agent that count for the retries: in its task if the watchdog aborts it after them, in the Feature otherwise.
+func (s situation) failures(f *Final) int {
+	if f.TaskFailures > 0 {
+		return f.TaskFailures
+	}
+	return s.m.Failures
+}
+
+// retriesSpent says whether only a user starts an agent again that has failed. Failures in tasks that the watchdog aborts are among those of the Feature
+// only if they fail it.
+func (s situation) retriesSpent(f *Final) bool {
+	if f.TaskFailures > 0 {
+		tooMany := s.m.TaskFailures > s.o.Spec.maxTaskFailures()
+		return tooMany || f.TaskFailures > s.o.Spec.Retries && s.m.Failures >= f.TaskFailures
+	}
+	return s.m.Failures > s.o.Spec.Retries
 }
 
 // afterFailure keeps a Feature that failed where it is until a user asks for more: neither a raised deadline nor

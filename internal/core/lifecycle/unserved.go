@@ -40,15 +40,27 @@ func (m Memory) settled(s situation, f *Final) Memory {
 			u.Attempts += m.Unserved.Attempts
 		}
 		m.Unserved = &u
-	case f.Outcome == protocol.OutcomeAgentFailed && f.TaskFailures > 0: // the retries count for the task, and the watchdog aborts it after them
-		m.Failures, m.Unserved = f.TaskFailures, nil
-		if m.TaskFailures++; m.TaskFailures > s.o.Spec.maxTaskFailures() { // the report cannot be true
-			m.Failures = m.TaskFailures
-		}
+	case f.Outcome == protocol.OutcomeAgentFailed && f.TaskFailures > 0:
+		m.Unserved = nil
+		m = m.failedInTask(s, f)
 	case f.Outcome == protocol.OutcomeAgentFailed:
 		m.Failures, m.Unserved = m.Failures+1, nil
 	case f.Outcome != protocol.OutcomeSuspended && f.Outcome != protocol.OutcomeStopped: // a user's wish says nothing of the models
 		m.Unserved = nil
+	}
+	return m
+}
+
+// failedInTask counts a failure in a task that the watchdog aborts when the retries are spent. It spends no retry of the Feature, except where the task
+// cannot be aborted, or the reports cannot be true.
+func (m Memory) failedInTask(s situation, f *Final) Memory {
+	edited := s.o.Memory.ObservedGeneration != s.o.Spec.Generation // the watchdog may have had more retries
+	m.TaskFailures++
+	switch {
+	case m.TaskFailures > s.o.Spec.maxTaskFailures():
+		m.Failures = max(m.Failures, m.TaskFailures)
+	case f.TaskFailures > s.o.Spec.Retries && !edited:
+		m.Failures = max(m.Failures, f.TaskFailures)
 	}
 	return m
 }
