@@ -20,7 +20,7 @@ func TestAWatchdogThatCannotGoOnSaysWhy(t *testing.T) {
 	}
 	w.trusted("update-ref", "-d", protocol.RefDelivery)
 	err := watchdog.Run(t.Context(), w.options(1, nil))
-	if err == nil || !strings.Contains(err.Error(), "the trusted volume is damaged") || !strings.Contains(err.Error(), protocol.RefDelivery) {
+	if err == nil || !strings.Contains(err.Error(), "the trusted volume is damaged (restore it from a snapshot, or delete the Feature and create it again)") || !strings.Contains(err.Error(), protocol.RefDelivery) {
 		t.Errorf("it ended with %v", err)
 	}
 }

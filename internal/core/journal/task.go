@@ -224,7 +224,7 @@ func (s State) Proving() string {
 // proving says that the gates of a task run in pods of their own.
 func (s *State) proving(name string) error {
 	if s.Tasks[name].Gating == "" {
-		return fmt.Errorf("task %q is proved in pods, and does not wait for gates", name)
+		return fmt.Errorf("gates of task %q run in pods, and the task does not wait for gates", name)
 	}
 	return s.task(name, func(t *Task) { t.InPods = true })
 }

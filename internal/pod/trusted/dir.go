@@ -12,7 +12,7 @@ import (
 
 var (
 	// ErrCorrupt: something on the trusted volume is not as it was written.
-	ErrCorrupt = errors.New("the trusted volume is damaged")
+	ErrCorrupt = errors.New("the trusted volume is damaged (restore it from a snapshot, or delete the Feature and create it again)")
 	// ErrLater: a later version of Tidewaiter has written to the trusted volume, so this version must leave it as it is.
 	ErrLater = errors.New("this version cannot continue the journal on the trusted volume")
 	// ErrFenced: a newer attempt owns the trusted volume. This one must not change anything any more.
