@@ -243,16 +243,6 @@ func (x *acts) lastExit(ctx context.Context, id int64) (protocol.RunnerExited, e
 	}
 }
 
-// gating says whether gates were to run when the watchdog ended.
-func gating(j journal.State) bool {
-	for _, t := range j.Tasks {
-		if t.Gating != "" {
-			return true
-		}
-	}
-	return false
-}
-
 // mend puts back what gates changed that nobody could wait for. No process of the container may run.
 func (x *acts) mend(ctx context.Context) error {
 	if !x.spoilt {

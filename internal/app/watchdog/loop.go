@@ -95,7 +95,8 @@ func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loo
 	}, s.directives.Answered, a.options.Now)
 	l.state = restored(a.journal.State(), agent == nil || a.options.Gate != "", a.options.Now())
 	l.state.ForGate = a.options.Gate
-	l.acts.spoilt = gating(a.journal.State())
+	gating, _ := a.journal.State().Gating()
+	l.acts.spoilt = gating != ""
 	l.state.Sessions = sessions(a.options.Runtimes, latest.Agent.Runtime)
 	return l
 }

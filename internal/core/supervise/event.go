@@ -72,9 +72,9 @@ func (e Ordered) apply(s *State, now time.Time) {
 			open = append(open, r)
 		}
 	}
-	s.Requests, s.Recalled = open, nil
+	s.Requests, s.Unconfirmed = open, nil
 	if e.Journaled {
-		s.Requests, s.Recalled = nil, open
+		s.Requests, s.Unconfirmed = nil, open
 	}
 	s.Errand = s.Errand || s.Seal && s.ForGate == "" && len(s.Requests) > 0
 	if s.PolicyHash != o.Policy.Hash {

@@ -170,7 +170,7 @@ func tasks(s State, now time.Time) (Action, bool) {
 	}
 	i := s.Current()
 	if i < 0 {
-		if s.recalls() {
+		if s.unconfirmedPlan() {
 			return Action{}, true
 		}
 		if r, plans := s.plans(); plans {
@@ -200,7 +200,7 @@ func tasks(s State, now time.Time) (Action, bool) {
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
 		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
 	}
-	if s.recalls() && !s.Tasks[i].Begun {
+	if s.unconfirmedPlan() && !s.Tasks[i].Begun {
 		return Action{}, true
 	}
 	if r, plans := s.plans(); plans && !s.Tasks[i].Begun { // the task at hand ends first
@@ -287,7 +287,7 @@ func delivery(s State, now time.Time) (Action, bool) {
 	if s.Current() >= 0 {
 		return Action{}, false
 	}
-	if s.recallsWork() {
+	if s.unconfirmedWork() {
 		return Action{}, true
 	}
 	if final, ok := s.verdict(); ok {

@@ -71,11 +71,11 @@ func (s State) unplanned() (protocol.FinalReport, bool) {
 	return f, false
 }
 
-// recalls says that journaled orders have a request that decides what the agent starts with. The watchdog waits until the manager says whether the
+// unconfirmedPlan says that journaled orders have a request that decides what the agent starts with. The watchdog waits until the manager says whether the
 // request still stands.
-func (s State) recalls() bool {
+func (s State) unconfirmedPlan() bool {
 	p := s.Planning
-	return slices.ContainsFunc(s.Recalled, func(r protocol.Request) bool {
+	return slices.ContainsFunc(s.Unconfirmed, func(r protocol.Request) bool {
 		switch r.Kind {
 		case protocol.RequestReplan:
 			return p.On && p.Made.Request != r.ID
@@ -86,10 +86,10 @@ func (s State) recalls() bool {
 	})
 }
 
-// recallsWork says that journaled orders have a request for a rollback or a checkpoint, which comes before a delivery. The watchdog waits until the
+// unconfirmedWork says that journaled orders have a request for a rollback or a checkpoint, which comes before a delivery. The watchdog waits until the
 // manager says whether the request still stands; before that, it cannot report a delivery either.
-func (s State) recallsWork() bool {
-	return slices.ContainsFunc(s.Recalled, func(r protocol.Request) bool {
+func (s State) unconfirmedWork() bool {
+	return slices.ContainsFunc(s.Unconfirmed, func(r protocol.Request) bool {
 		return r.Kind == protocol.RequestRollback || r.Kind == protocol.RequestCheckpoint
 	})
 }

@@ -242,9 +242,9 @@ type State struct {
 	Place Place
 	// Measure of steering that is in progress; nil for none.
 	Measure *Measure
-	// Requests that have no result yet. Recalled are the requests of journaled orders: until the manager sends orders, nobody knows whether a user
+	// Requests that have no result yet. Unconfirmed are the requests of journaled orders: until the manager sends orders, nobody knows whether a user
 	// has withdrawn them.
-	Requests, Recalled []protocol.Request
+	Requests, Unconfirmed []protocol.Request
 	// PolicyHash of the policy in the newest orders.
 	PolicyHash string
 	// End that orders or signals demand, and why.
