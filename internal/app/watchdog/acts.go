@@ -186,7 +186,7 @@ func (x *acts) remains(ctx context.Context, o protocol.Orders, have journal.Task
 	if err != nil {
 		return ""
 	}
-	changes, err := x.services.repository.Between(ctx, left, now)
+	changes, err := x.services.repository.Diff(ctx, left, now)
 	if err != nil {
 		x.log().WarnContext(ctx, "Cannot tell the agent which of its files went back", "error", err.Error())
 		return ""

@@ -57,12 +57,45 @@ func TestPatchesOfGitApply(t *testing.T) {
 		if diff := cmp.Diff(want, got.Changes, cmp.Comparer(func(a, b judge.Change) bool { return a == b })); diff != "" {
 			t.Fatalf("round %d: changes (-want +got):\n%s", round, diff)
 		}
-		if between, err := r.Between(t.Context(), before, after); err != nil || !slices.Equal(want, between) {
-			t.Fatalf("round %d: between the trees %v (%v), want %v", round, between, err, want)
+		whole, err := r.Tree(t.Context(), after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changes, err := r.Changes(t.Context(), over, whole); err != nil || !slices.Equal(want, changes) {
+			t.Fatalf("round %d: between the trees in memory %v (%v), want %v", round, changes, err, want)
+		}
+		if raw := diffTree(t, work, before.String(), after.String()); !slices.Equal(raw, outline(want)) {
+			t.Fatalf("round %d: differences %v, want %v", round, outline(want), raw)
 		}
 		before = after
 	}
 	plain(t, dir, "fsck", "--strict")
+}
+
+// diffTree is what git itself says of two commits: modes, IDs and path.
+func diffTree(t *testing.T, work, before, after string) []string {
+	t.Helper()
+	fields := strings.Split(strings.TrimSuffix(plain(t, work, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after), "\x00"), "\x00")
+	var all []string
+	for i := 0; i+1 < len(fields); i += 2 {
+		words := strings.Fields(strings.TrimPrefix(fields[i], ":"))
+		all = append(all, strings.Join(append(words[:4], fields[i+1]), " "))
+	}
+	return all
+}
+
+// outline of changes as diffTree has them.
+func outline(changes []judge.Change) []string {
+	var all []string
+	for _, c := range changes {
+		for _, e := range []*judge.Entry{&c.Old, &c.New} {
+			if e.Mode == 0 {
+				e.ID = strings.Repeat("0", 40)
+			}
+		}
+		all = append(all, fmt.Sprintf("%06o %06o %s %s %s", c.Old.Mode, c.New.Mode, c.Old.ID, c.New.ID, c.Path))
+	}
+	return all
 }
 
 // rawDiff is the output of git as it is: its last newline counts.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -50,6 +51,34 @@ func (a *Aside) Outline(ctx context.Context, from, to objects.ID, most int) (cha
 		return nil, 0, fmt.Errorf("compare %s and %s: %w", from, to, err)
 	}
 	return changes, total, nil
+}
+
+// readChange reads ":<mode> <mode> <id> <id> <status>NUL<path>NUL".
+func readChange(in *bufio.Reader) (judge.Change, error) {
+	head, err := in.ReadString(0)
+	if err != nil {
+		return judge.Change{}, err
+	}
+	path, err := in.ReadString(0)
+	if err != nil {
+		return judge.Change{}, io.ErrUnexpectedEOF
+	}
+	fields := strings.Fields(strings.TrimSuffix(strings.TrimPrefix(head, ":"), "\x00"))
+	if len(fields) != 5 {
+		return judge.Change{}, fmt.Errorf("difference %q", head)
+	}
+	c := judge.Change{Path: strings.TrimSuffix(path, "\x00")}
+	for i, e := range []*judge.Entry{&c.Old, &c.New} {
+		mode, err := strconv.ParseUint(fields[i], 8, 32)
+		if err != nil {
+			return c, fmt.Errorf("difference %q: %w", head, err)
+		}
+		if mode != 0 {
+			e.Mode, e.ID = uint32(mode), fields[2+i]
+		}
+	}
+	c.Kind = kindOf(c.Old, c.New)
+	return c, nil
 }
 
 // Patch lets read consume the difference of two trees or commits in Git's unified format, with the whole IDs of files. Files above the

@@ -64,7 +64,7 @@ func TestDetailsAreReadTogether(t *testing.T) {
 	}
 	r.Store().Recent().Clear()
 	for name, compare := range map[string]func() ([]judge.Change, error){
-		"between": func() ([]judge.Change, error) { return r.Between(t.Context(), objects.EmptyTree, tree.ID) },
+		"diff": func() ([]judge.Change, error) { return r.Diff(t.Context(), objects.EmptyTree, tree.ID) },
 		"changes": func() ([]judge.Change, error) { return r.Changes(t.Context(), empty, tree) },
 	} {
 		var before int
@@ -108,7 +108,7 @@ func TestDetailsThatAreMissing(t *testing.T) {
 		if _, err := r.Store().Write(objects.KindTree, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Between(t.Context(), objects.EmptyTree, tree.ID); err == nil || !strings.Contains(err.Error(), missing.String()) {
+		if _, err := r.Diff(t.Context(), objects.EmptyTree, tree.ID); err == nil || !strings.Contains(err.Error(), missing.String()) {
 			t.Errorf("mode %o: %v, want the missing object", mode, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -186,10 +187,10 @@ func TestTreeEqualsLsTree(t *testing.T) {
 	}
 	var got []string
 	tree.Walk(func(path string, e *objects.Entry) bool {
-		got = append(got, path+" "+e.ID.String())
+		got = append(got, fmt.Sprintf("%s %06o %s %d", path, e.Mode, e.ID, e.Size))
 		return true
 	})
-	want := strings.Split(plain(t, r.Dir(), "ls-tree", "-r", "--format=%(path) %(objectname)", base.String()), "\n")
+	want := strings.Split(plain(t, r.Dir(), "ls-tree", "-r", "--format=%(path) %(objectmode) %(objectname) %(objectsize)", base.String()), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}

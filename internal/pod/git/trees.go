@@ -4,128 +4,142 @@
 package git
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
 
-// Tree reads a whole tree, or that of a commit, with the sizes of its blobs.
+// Tree reads a whole tree, or that of a commit, with the sizes of its blobs. ErrCorrupt says that something in it is missing or damaged.
 func (r *Repository) Tree(ctx context.Context, id objects.ID) (*objects.Tree, error) {
 	root, err := r.TreeOf(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	builder := treeBuilder{dirs: []openDir{{tree: &objects.Tree{ID: root}}}}
-	err = r.runner.pipe(ctx, call{args: []string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", root.String()}}, builder.read)
-	if err != nil {
+	tree := &objects.Tree{ID: root}
+	if err := r.objects.unfold(ctx, tree); err != nil {
 		return nil, fmt.Errorf("read tree %s: %w", root, err)
 	}
-	return builder.dirs[0].tree, nil
+	return tree, nil
 }
 
-// pipe runs git and lets read consume what it prints, of any length.
-func (r runner) pipe(ctx context.Context, c call, read func(*bufio.Reader) error) error {
-	in, out := io.Pipe()
-	c.stdout = out
-	done := make(chan error, 1)
-	go func() {
-		_, err := r.run(ctx, c)
-		out.CloseWithError(err)
-		done <- err
-	}()
-	err := read(bufio.NewReaderSize(in, 64<<10))
-	// Nobody reads any more: git must not wait for it.
-	in.CloseWithError(err)
-	failed := <-done
-	if failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
-		return failed
-	}
-	return err
-}
-
-// treeBuilder puts the flat list of ls-tree -r -t back together.
-type treeBuilder struct {
-	// dirs from the root to the directory whose entries come now, and the path of that one with its '/'.
-	dirs []openDir
-	path []byte
-}
-
-type openDir struct {
-	// length of the directory's path with its '/'; 0 for the root.
-	length int
-	tree   *objects.Tree
-}
-
-func (b *treeBuilder) read(in *bufio.Reader) error {
-	for {
-		// A record is not kept, and there are very many.
-		record, err := in.ReadSlice(0)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			var rest []byte
-			record = bytes.Clone(record)
-			rest, err = in.ReadBytes(0)
-			record = append(record, rest...)
-		}
-		if errors.Is(err, io.EOF) && len(record) == 0 {
-			return nil
-		}
-		if err != nil {
+// unfold reads what is below a tree, one level of directories after the other: the process that runs already answers for a whole level at
+// once, and a new one costs more than most trees. Directories that are equal are read once.
+func (o *Objects) unfold(ctx context.Context, root *objects.Tree) error {
+	seen := map[objects.ID]*objects.Tree{root.ID: root}
+	level := []*objects.Tree{root}
+	for len(level) > 0 {
+		if err := o.readTrees(ctx, level); err != nil {
 			return err
 		}
-		if err := b.add(bytes.TrimSuffix(record, []byte{0})); err != nil {
+		if err := o.measureBlobs(ctx, level); err != nil {
 			return err
 		}
-	}
-}
-
-// leave ends a directory. Its entries stay in memory for long, so the room that append left over is given back.
-func (b *treeBuilder) leave() {
-	last := len(b.dirs) - 1
-	tree := b.dirs[last].tree
-	tree.Entries = append(make([]objects.Entry, 0, len(tree.Entries)), tree.Entries...)
-	b.dirs = b.dirs[:last]
-	b.path = b.path[:b.dirs[last-1].length]
-}
-
-// add reads "<mode> <kind> <id> <size><tab><path>".
-func (b *treeBuilder) add(record []byte) error {
-	head, path, found := bytes.Cut(record, []byte{'\t'})
-	var fields [4][]byte
-	for i := range fields {
-		fields[i], head, _ = bytes.Cut(bytes.TrimLeft(head, " "), []byte{' '})
-	}
-	if !found || len(fields[3]) == 0 || len(head) > 0 {
-		return fmt.Errorf("entry %q of a tree", record)
-	}
-	mode, err := strconv.ParseUint(string(fields[0]), 8, 32)
-	if err != nil {
-		return fmt.Errorf("mode of %q: %w", path, err)
-	}
-	e := objects.Entry{Mode: uint32(mode)}
-	if err := e.ID.UnmarshalText(fields[2]); err != nil {
-		return fmt.Errorf("id of %q: %w", path, err)
-	}
-	if string(fields[3]) != "-" {
-		if e.Size, err = strconv.ParseInt(string(fields[3]), 10, 64); err != nil {
-			return fmt.Errorf("size of %q: %w", path, err)
+		var below []*objects.Tree
+		for _, tree := range level {
+			for i := range tree.Entries {
+				e := &tree.Entries[i]
+				if e.Mode != objects.ModeTree {
+					continue
+				}
+				if e.Tree = seen[e.ID]; e.Tree == nil {
+					e.Tree = &objects.Tree{ID: e.ID}
+					seen[e.ID] = e.Tree
+					below = append(below, e.Tree)
+				}
+			}
 		}
+		level = below
 	}
-	for !bytes.HasPrefix(path, b.path) {
-		b.leave()
-	}
-	dir := b.dirs[len(b.dirs)-1]
-	e.Name = string(path[dir.length:])
-	if e.Mode == objects.ModeTree {
-		e.Tree = &objects.Tree{ID: e.ID}
-		b.path = append(append(b.path[:0], path...), '/')
-		b.dirs = append(b.dirs, openDir{length: len(b.path), tree: e.Tree})
-	}
-	dir.tree.Entries = append(dir.tree.Entries, e)
 	return nil
+}
+
+// readTrees reads the entries of trees, of which only the IDs are known. It reads no subtree.
+func (o *Objects) readTrees(ctx context.Context, trees []*objects.Tree) error {
+	for part := range slices.Chunk(trees, readWindow) {
+		var first error // of any number
+		ids := make([]objects.ID, len(part))
+		for i, tree := range part {
+			ids[i] = tree.ID
+		}
+		err := o.ask(ctx, requestFor("contents", ids...), func(p *catFile) error {
+			for _, tree := range part {
+				entries, err := p.tree(tree.ID)
+				if errors.Is(err, errBroken) {
+					return err
+				}
+				if tree.Entries = entries; first == nil {
+					first = err
+				}
+			}
+			return nil
+		})
+		if err = errors.Join(err, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tree reads an answer that must be a tree.
+func (p *catFile) tree(id objects.ID) ([]objects.Entry, error) {
+	kind, size, err := p.head(id)
+	if errors.Is(err, ErrNoObject) {
+		return nil, fmt.Errorf("%w: the tree %s is missing", ErrCorrupt, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if kind != objects.KindTree || size > maxKept {
+		if _, err := io.CopyN(io.Discard, p.out, size); err != nil {
+			return nil, errors.Join(fmt.Errorf("pass over object %s: %w", id, err), errBroken)
+		}
+		return nil, errors.Join(fmt.Errorf("%w: the object %s is a %s of %d bytes, and no tree that can be read", ErrCorrupt, id, kind, size), p.body(nil))
+	}
+	content := p.take(int(size))
+	if err := p.body(content); err != nil {
+		return nil, err
+	}
+	// Git does not check the name of what it reads here.
+	if have := objects.Hash(objects.KindTree, content); have != id {
+		return nil, fmt.Errorf("%w: the content of tree %s has the name %s", ErrCorrupt, id, have)
+	}
+	entries, err := objects.ParseTree(content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: tree %s: %w", ErrCorrupt, id, err)
+	}
+	return entries, nil
+}
+
+// measureBlobs adds the sizes of files and links to the entries of trees.
+func (o *Objects) measureBlobs(ctx context.Context, trees []*objects.Tree) error {
+	var entries []*objects.Entry
+	var ids []objects.ID
+	measure := func() error {
+		var first error // of any number
+		err := o.StatAll(ctx, ids, func(i int, _ objects.Kind, size int64, err error) {
+			if entries[i].Size = size; err != nil && first == nil {
+				first = fmt.Errorf("%w: the content of %q: %s is missing", ErrCorrupt, entries[i].Name, ids[i])
+			}
+		})
+		entries, ids = entries[:0], ids[:0]
+		return errors.Join(err, first)
+	}
+	for _, tree := range trees {
+		for i := range tree.Entries {
+			e := &tree.Entries[i]
+			if e.Kind() != objects.KindBlob {
+				continue
+			}
+			if entries, ids = append(entries, e), append(ids, e.ID); len(ids) == readWindow {
+				if err := measure(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return measure()
 }

@@ -14,6 +14,14 @@ func diff(prefix string, a, b *Tree, visit func(string, *Entry, *Entry)) {
 	if a == b || (a != nil && b != nil && a.ID == b.ID) {
 		return
 	}
+	DiffDirectory(prefix, a, b, visit, func(path string, before, after *Entry) {
+		diff(path+"/", subtree(before), subtree(after), visit)
+	})
+}
+
+// DiffDirectory is Diff for one directory, whose path ends in '/' or is empty for the root. It calls descend for every name that is a
+// directory on at least one side and differs, and looks at no subtree, so that the caller may read subtrees when it needs them.
+func DiffDirectory(prefix string, a, b *Tree, visit, descend func(path string, before, after *Entry)) {
 	if a == nil {
 		a = &Tree{}
 	}
@@ -35,7 +43,7 @@ func diff(prefix string, a, b *Tree, visit func(string, *Entry, *Entry)) {
 			i++
 			j++
 		}
-		diffEntry(prefix, x, y, visit)
+		diffEntry(prefix, x, y, visit, descend)
 	}
 }
 
@@ -53,11 +61,11 @@ func compareHeads(a, b []Entry) int {
 
 // diffEntry reports one name. A file and a directory of one name stand at different places in the order, so that the
 // file is reported on one side and what is in the directory on the other.
-func diffEntry(prefix string, x, y *Entry, visit func(string, *Entry, *Entry)) {
+func diffEntry(prefix string, x, y *Entry, visit, descend func(string, *Entry, *Entry)) {
 	switch {
 	case x != nil && y != nil && x.ID == y.ID && x.Mode == y.Mode:
 	case isTree(x) || isTree(y):
-		diff(prefix+nameOf(x, y)+"/", subtree(x), subtree(y), visit)
+		descend(prefix+nameOf(x, y), x, y)
 	default:
 		visit(prefix+nameOf(x, y), x, y)
 	}

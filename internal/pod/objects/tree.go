@@ -96,12 +96,16 @@ func terminator(name string, n int, dir bool) int {
 
 // ParseTree reads the content of a tree object, with modes as Git reads them. Subtrees have only their ID.
 func ParseTree(content []byte) ([]Entry, error) {
-	var entries []Entry
+	// A tree may stay in memory for long: it gets no room that append would leave over.
+	entries := make([]Entry, 0, countEntries(content))
 	for len(content) > 0 {
 		space := bytes.IndexByte(content, ' ')
 		nul := bytes.IndexByte(content, 0)
 		if space < 0 || nul < space || len(content) < nul+1+len(ID{}) {
 			return nil, errors.New("tree object is cut short")
+		}
+		if nul == space+1 {
+			return nil, errors.New("tree entry without a name")
 		}
 		mode, err := strconv.ParseUint(string(content[:space]), 8, 32)
 		if err != nil {
@@ -113,6 +117,18 @@ func ParseTree(content []byte) ([]Entry, error) {
 		content = content[nul+1+len(ID{}):]
 	}
 	return entries, nil
+}
+
+// countEntries counts the entries of a tree object, as far as it is whole.
+func countEntries(content []byte) (n int) {
+	for {
+		nul := bytes.IndexByte(content, 0)
+		if nul < 0 || len(content) < nul+1+len(ID{}) {
+			return n
+		}
+		n++
+		content = content[nul+1+len(ID{}):]
+	}
 }
 
 // canonical is the mode that Git takes a mode for: old versions wrote others, such as 100664.

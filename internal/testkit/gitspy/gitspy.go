@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitspy observes the requests of a repository to git, so that a test can count how often it waits for an answer.
+// Package gitspy observes the requests of a repository to git, so that a test can count how often it starts git or waits for an answer.
 package gitspy
 
 import (
@@ -28,5 +28,25 @@ func New(t testing.TB) (program string, exchanges func() int) {
 			t.Fatal(err)
 		}
 		return strings.Count(string(text), "flush\n")
+	}
+}
+
+// Starts returns a git program and the commands that were started with it until now, such as "fetch".
+func Starts(t testing.TB) (program string, commands func() []string) {
+	t.Helper()
+	dir := t.TempDir()
+	started := filepath.Join(dir, "started")
+	script := "#!/bin/sh\necho \"$1\" >>'" + started + "'\nexec git \"$@\"\n"
+	program = filepath.Join(dir, "git")
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return program, func() []string {
+		t.Helper()
+		text, err := os.ReadFile(started)
+		if err != nil && !os.IsNotExist(err) { // nothing was started yet
+			t.Fatal(err)
+		}
+		return strings.Fields(string(text))
 	}
 }

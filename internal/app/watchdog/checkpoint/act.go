@@ -144,7 +144,7 @@ func (r *recorder) undo(ctx context.Context, i journal.Intent) error {
 	if err != nil {
 		return err
 	}
-	changes, err := r.Repository.Between(ctx, before, after)
+	changes, err := r.Repository.Diff(ctx, before, after)
 	if err != nil || len(changes) == 0 {
 		return err
 	}

@@ -68,7 +68,7 @@ func (r *recorder) writeChanges(ctx context.Context, i journal.Intent) error {
 	if err != nil {
 		return err
 	}
-	changes, err := r.Repository.Between(ctx, from, to)
+	changes, err := r.Repository.Diff(ctx, from, to)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ package judging
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/checks"
@@ -60,7 +59,7 @@ func (j *Judge) Tree(ctx context.Context, tree objects.ID, t Terms, beside Surro
 	}
 	changes, err := j.repo.Diff(ctx, base, tree)
 	if err != nil {
-		return judge.Judgement{}, fmt.Errorf("compare base and %s: %w", tree, err)
+		return judge.Judgement{}, err
 	}
 	return j.judge(ctx, tree, changes, t, beside, j.memory.Beside())
 }
@@ -74,7 +73,7 @@ func (j *Judge) Neighbours(t Terms) func(context.Context, objects.ID) (judge.Jud
 		if err != nil {
 			return judge.Judgement{}, 0, err
 		}
-		changes, err := j.repo.Between(ctx, base, tree)
+		changes, err := j.repo.Diff(ctx, base, tree)
 		if err != nil {
 			return judge.Judgement{}, 0, err
 		}
