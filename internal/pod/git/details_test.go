@@ -64,7 +64,7 @@ func TestDetailsAreReadTogether(t *testing.T) {
 	}
 	r.Store().Recent().Clear()
 	for name, compare := range map[string]func() ([]judge.Change, error){
-		"diff": func() ([]judge.Change, error) { return r.Diff(t.Context(), objects.EmptyTree, tree.ID) },
+		"diff":    func() ([]judge.Change, error) { return r.Diff(t.Context(), objects.EmptyTree, tree.ID) },
 		"changes": func() ([]judge.Change, error) { return r.Changes(t.Context(), empty, tree) },
 	} {
 		var before int

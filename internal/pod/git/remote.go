@@ -22,7 +22,7 @@ type Remote struct {
 	// Username and Password for basic authentication; both empty for a public repository. If only Password is set (an access token), the user is "git".
 	Username string
 	Password string
-	// CAFile with the CAs that vouch for the server; empty means the system's CAs.
+	// CAFile with the CAs that vouch for the server, and no others; empty means the system's CAs.
 	CAFile string
 	// Proxy for every connection; nil for none.
 	Proxy *Proxy
@@ -37,9 +37,14 @@ type Proxy struct {
 	// User and Password for basic authentication towards the proxy.
 	User     string
 	Password string
-	// CAFile with the CAs that vouch for an https proxy; empty means the system's CAs.
+	// CAFile with the CAs that vouch for an https proxy. The system's folder of CAs vouches for it too, if curl has one: Git has no setting for
+	// this folder. Empty means the system's CAs.
 	CAFile string
 }
+
+// noFolder is in place of the system's folder of CAs, which curl reads beside a file of CAs: it would trust all of them, and to parse them takes
+// most of the time of a small fetch. GnuTLS and OpenSSL take what is no folder for an empty one. No file can appear below this path.
+const noFolder = "/dev/null"
 
 // settings that reach this remote, or why they cannot be made.
 func (r Remote) settings() ([]setting, error) {
@@ -59,7 +64,7 @@ func (r Remote) settings() ([]setting, error) {
 	}
 	s = append(s, tolerated()...)
 	if r.CAFile != "" {
-		s = append(s, setting{"http.sslCAInfo", r.CAFile})
+		s = append(s, setting{"http.sslCAInfo", r.CAFile}, setting{"http.sslCAPath", noFolder})
 	}
 	if r.Password != "" {
 		// The scope is compared only with the repository's URL. After a redirect git asks the new address with all the headers
