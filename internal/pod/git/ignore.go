@@ -43,7 +43,7 @@ type Ignore struct {
 const IgnoreFile = ".gitignore"
 
 // NewIgnore begins an empty mirror in dir, which it removes first.
-func (r *Repository) NewIgnore(ctx context.Context, dir string) (*Ignore, error) {
+func (r *Repository) NewIgnore(dir string) (*Ignore, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("clear mirror of ignore files: %w", err)
 	}
@@ -55,9 +55,8 @@ func (r *Repository) NewIgnore(ctx context.Context, dir string) (*Ignore, error)
 	}
 	// A repository of its own, so that no index, exclude file or configuration of another has a say.
 	own := runner{git: r.runner.git, dir: filepath.Join(dir, "git")}
-	_, err := own.run(ctx, call{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=main"}})
-	if err != nil {
-		return nil, fmt.Errorf("mirror of ignore files: %w", err)
+	if err := layBare(own.dir); err != nil {
+		return nil, fmt.Errorf("mirror of ignore files: %w", objects.WrapFull(err))
 	}
 	return &Ignore{runner: own, dir: dir, tree: tree, aside: aside}, nil
 }

@@ -5,7 +5,9 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -54,6 +56,15 @@ func (r *Repository) Ref(ctx context.Context, name string) (objects.ID, error) {
 	if err := checkName("ref", name); err != nil {
 		return objects.ID{}, err
 	}
+	if !strings.HasPrefix(name, "refs/") {
+		return objects.ID{}, fmt.Errorf("ref %q is not a full name: begin it with refs/", name)
+	}
+	// The process that reads objects knows where refs are at the time of the question. It does not tell a ref that does not exist from one whose
+	// object is missing.
+	id, err := r.objects.named(ctx, name)
+	if !errors.Is(err, ErrNoObject) {
+		return id, err
+	}
 	out, err := r.runner.run(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", name}})
 	if code, exited := exitCode(err); exited && code == 1 {
 		return objects.ID{}, nil
@@ -62,4 +73,25 @@ func (r *Repository) Ref(ctx context.Context, name string) (objects.ID, error) {
 		return objects.ID{}, fmt.Errorf("read ref %s: %w", name, err)
 	}
 	return objects.ParseID(strings.TrimSpace(string(out)))
+}
+
+// named returns the object that a full name of a ref stands for. The error is ErrNoObject if there is no such ref, or no such object.
+func (o *Objects) named(ctx context.Context, name string) (objects.ID, error) {
+	var id objects.ID
+	err := o.ask(ctx, []byte("info "+name+"\nflush\n"), func(p *catFile) error {
+		line, err := p.out.ReadString('\n')
+		if err != nil {
+			return errors.Join(fmt.Errorf("read ref %s: %w", name, err), io.EOF, errBroken)
+		}
+		line = strings.TrimSuffix(line, "\n")
+		if line == name+" missing" {
+			return fmt.Errorf("%w: %s", ErrNoObject, name)
+		}
+		words := strings.Split(line, " ")
+		if id, err = objects.ParseID(words[0]); err != nil || len(words) != 3 {
+			return errors.Join(fmt.Errorf("read ref %s: answer %q", name, line), err, errBroken)
+		}
+		return nil
+	})
+	return id, err
 }

@@ -36,8 +36,8 @@ type Repository struct {
 // Init opens the repository at dir and makes it first if there is none. It may be called again after a crash.
 func Init(ctx context.Context, dir string, options Options) (*Repository, error) {
 	r, err := prepare(dir, options)
-	if err != nil {
-		return nil, err
+	if err != nil || r.asMade() {
+		return r, err
 	}
 	// Git leaves what exists as it is, so that an interrupted init is simply completed.
 	_, err = r.runner.run(ctx, call{args: []string{
@@ -46,7 +46,7 @@ func Init(ctx context.Context, dir string, options Options) (*Repository, error)
 	if err != nil {
 		return nil, fmt.Errorf("make trusted repository %s: %w", dir, err)
 	}
-	return r, r.runner.check(ctx, dir)
+	return r, r.check(ctx)
 }
 
 // Open opens the repository at dir. It fails with ErrCorrupt if Init has made none there.
@@ -58,7 +58,7 @@ func Open(ctx context.Context, dir string, options Options) (*Repository, error)
 	if err != nil {
 		return nil, err
 	}
-	return r, r.runner.check(ctx, dir)
+	return r, r.check(ctx)
 }
 
 func prepare(dir string, options Options) (*Repository, error) {
@@ -80,17 +80,65 @@ func prepare(dir string, options Options) (*Repository, error) {
 }
 
 // check refuses a repository that this package cannot work on.
-func (r runner) check(ctx context.Context, dir string) error {
-	out, err := r.run(ctx, call{args: []string{"rev-parse", "--show-object-format", "--is-bare-repository"}})
+func (r *Repository) check(ctx context.Context) error {
+	if r.asMade() {
+		return nil
+	}
+	out, err := r.runner.run(ctx, call{args: []string{"rev-parse", "--show-object-format", "--is-bare-repository"}})
 	if err != nil {
-		return fmt.Errorf("open trusted repository %s: %w", dir, err)
+		return fmt.Errorf("open trusted repository %s: %w", r.dir, err)
 	}
 	format, bare, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if format != "sha1" {
-		return fmt.Errorf("%w: %s has object names of the format %s, and was made with sha1", ErrCorrupt, dir, format)
+		return fmt.Errorf("%w: %s has object names of the format %s, and was made with sha1", ErrCorrupt, r.dir, format)
 	}
 	if bare != "true" {
-		return fmt.Errorf("%w: %s is not a bare repository", ErrCorrupt, dir)
+		return fmt.Errorf("%w: %s is not a bare repository", ErrCorrupt, r.dir)
+	}
+	return nil
+}
+
+// asMade tells whether a repository is as init leaves it, apart from objects and refs. Then git has nothing to add to it, and nothing to say of
+// it that is not known: with this configuration, and no other, names are SHA-1 and there is no work tree. About whatever looks different, git is asked.
+func (r *Repository) asMade() bool {
+	for name, want := range map[string]string{headFile: bareHead, configFile: bareConfig} {
+		have, err := os.ReadFile(filepath.Join(r.dir, name))
+		if err != nil || string(have) != want {
+			return false
+		}
+	}
+	for _, name := range bareFolders() {
+		if st, err := os.Stat(filepath.Join(r.dir, name)); err != nil || !st.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+// What git's init makes of a bare repository with SHA-1 names and the branch main, if it has no template.
+const (
+	headFile   = "HEAD"
+	bareHead   = "ref: refs/heads/main\n"
+	configFile = "config"
+	bareConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+)
+
+// bareFolders of such a repository.
+func bareFolders() []string {
+	return []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"}
+}
+
+// layBare makes such a repository without git, for a place that lives only as long as this process.
+func layBare(dir string) error {
+	for _, name := range bareFolders() {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	for name, content := range map[string]string{headFile: bareHead, configFile: bareConfig} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/gitspy"
 )
 
 func TestOpenRefuses(t *testing.T) {
@@ -36,6 +37,90 @@ func TestOpenRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Close()
+	}
+}
+
+// TestAKnownRepositoryNeedsNoProcess: git is not asked about a repository that is as it was made.
+func TestAKnownRepositoryNeedsNoProcess(t *testing.T) {
+	program, starts := gitspy.Starts(t)
+	o, dir := git.Options{Git: program}, filepath.Join(t.TempDir(), "repo.git")
+	r, err := git.Init(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	a := root(t, r, "a")
+	const ref = "refs/tidewaiter/chain"
+	if err := r.UpdateRefs(t.Context(), []git.RefUpdate{{Name: ref, New: a}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []func(context.Context, string, git.Options) (*git.Repository, error){git.Init, git.Open} {
+		again, err := open(t.Context(), dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		ignore, err := again.NewIgnore(filepath.Join(t.TempDir(), "ignore"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ignore.Close()
+	}
+	for range 3 {
+		if got, err := r.Ref(t.Context(), ref); got != a || err != nil {
+			t.Fatalf("%s is %s, %v, want %s", ref, got, err, a)
+		}
+	}
+	if diff := cmp.Diff([]string{"init", "update-ref", "cat-file"}, starts()); diff != "" {
+		t.Errorf("git commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestInitCompletesWhatACrashLeft(t *testing.T) {
+	for _, lost := range []string{"HEAD", "config", "objects", "objects/pack", "refs", "refs/heads"} {
+		r := newRepository(t)
+		if err := os.RemoveAll(filepath.Join(r.Dir(), lost)); err != nil {
+			t.Fatal(err)
+		}
+		again, err := git.Init(t.Context(), r.Dir(), git.Options{})
+		if err != nil {
+			t.Errorf("without %s: %v", lost, err)
+			continue
+		}
+		defer again.Close()
+		if _, err := os.Stat(filepath.Join(r.Dir(), lost)); err != nil {
+			t.Error(err)
+		}
+		a := root(t, again, "a")
+		if err := again.UpdateRefs(t.Context(), []git.RefUpdate{{Name: "refs/tidewaiter/chain", New: a}}); err != nil {
+			t.Errorf("without %s: %v", lost, err)
+		}
+	}
+}
+
+// TestRefsOfOtherMakes: another program has packed the refs, or lost the object of one.
+func TestRefsOfOtherMakes(t *testing.T) {
+	r := newRepository(t)
+	a := root(t, r, "a")
+	const ref = "refs/tidewaiter/chain"
+	if err := r.UpdateRefs(t.Context(), []git.RefUpdate{{Name: ref, New: a}}); err != nil {
+		t.Fatal(err)
+	}
+	same := func(when string) {
+		t.Helper()
+		if got, err := r.Ref(t.Context(), ref); got != a || err != nil {
+			t.Errorf("%s: %s is %s, %v, want %s", when, ref, got, err, a)
+		}
+	}
+	same("in a file")
+	plain(t, r.Dir(), "pack-refs", "--all", "--prune")
+	same("packed")
+	if err := os.Remove(filepath.Join(r.Dir(), "objects", a.String()[:2], a.String()[2:])); err != nil {
+		t.Fatal(err)
+	}
+	same("without its object")
+	if _, err := r.Ref(t.Context(), a.String()); err == nil {
+		t.Error("the ID of an object is taken for a ref")
 	}
 }
 
@@ -138,7 +223,7 @@ func TestDamageIsTold(t *testing.T) {
 
 func TestIgnore(t *testing.T) {
 	r := newRepository(t)
-	i, err := r.NewIgnore(t.Context(), filepath.Join(t.TempDir(), "ignore"))
+	i, err := r.NewIgnore(filepath.Join(t.TempDir(), "ignore"))
 	if err != nil {
 		t.Fatal(err)
 	}

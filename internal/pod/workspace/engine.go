@@ -181,7 +181,7 @@ func folderOf(tree *objects.Tree) *folder {
 
 // openIgnore mirrors the ignore files of the base.
 func openIgnore(ctx context.Context, o Options, base *objects.Tree) (*git.Ignore, error) {
-	ignore, err := o.Repository.NewIgnore(ctx, filepath.Join(o.Scratch, "ignore"))
+	ignore, err := o.Repository.NewIgnore(filepath.Join(o.Scratch, "ignore"))
 	if err != nil {
 		return nil, err
 	}
