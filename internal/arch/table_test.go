@@ -260,6 +260,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "internal/testkit/leaves", why: why + "the fields of a type that hold no others"},
+		{pkg: "internal/testkit/podstart", why: why + "the first process of an agent's container, as a small program", allow: []string{"internal/core/protocol", "internal/testkit/container", "golang.org/x/sys/unix"}},
 		{pkg: "internal/testkit/postgres", why: why + "a real PostgreSQL for tests, which one of them may kill", allow: []string{"github.com/jackc/pgx/v5/stdlib"}},
 		{pkg: "internal/testkit/program", why: why + "one of our programs as a process of its own"},
 		{pkg: "internal/testkit/provider", why: why + "a model provider that plays scripts; the testbed's image holds it too", allow: []string{"sigs.k8s.io/yaml"}},

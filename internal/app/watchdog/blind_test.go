@@ -19,7 +19,7 @@ func TestAgentBlindsTheRunner(t *testing.T) {
 	p := w.start(1, nil)
 	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("a\n", true)
-	if out, err := w.tryGit("-C", w.origin, "show", "refs/heads/tidewaiter/login:web/blind.html"); err == nil {
+	if out, err := tryGit("-C", w.origin, "show", "refs/heads/tidewaiter/login:web/blind.html"); err == nil {
 		t.Errorf("the limit of PID 1 was set: web/blind.html = %q", out)
 	}
 }

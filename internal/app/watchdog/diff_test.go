@@ -69,7 +69,7 @@ func TestDiffOfACheckpoint(t *testing.T) {
 	if err := os.WriteFile(patch, []byte(w.ask("diff", "--cumulative", "--patch", "2")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	seed := filepath.Join(w.dir, "seed")
+	seed := w.seed()
 	w.git("-C", seed, "apply", "--index", patch)
 	if got, want := w.git("-C", seed, "write-tree"), w.intake.Checkpoints()[1].Tree; got != want {
 		t.Errorf("the applied patch gives the tree %s, want that of the checkpoint, %s", got, want)

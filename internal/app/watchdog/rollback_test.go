@@ -61,7 +61,7 @@ func (w *world) files(tree string) map[string]string {
 	files := map[string]string{}
 	for line := range strings.Lines(w.trusted("ls-tree", "-r", tree)) {
 		fields := strings.Fields(line)
-		content, err := w.tryGit("-C", filepath.Join(w.paths.Trusted, "repo.git"), "cat-file", "-p", fields[2])
+		content, err := tryGit("-C", filepath.Join(w.paths.Trusted, "repo.git"), "cat-file", "-p", fields[2])
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func (w *world) rawID(name string) []byte {
 func TestAShallowServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `git log --format=%s > web/log && git fsck --full > web/fsck 2>&1 && git status --short > web/status`)
-	seed := filepath.Join(w.dir, "seed")
+	seed := w.seed()
 	for _, subject := range []string{"Second", "Third"} {
 		w.write("seed/web/"+subject, subject)
 		w.commitAll(seed, subject)

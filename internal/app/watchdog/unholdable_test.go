@@ -168,8 +168,8 @@ func TestARestoreThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", seldom, shadow)
 	// Large in the workspace and small in a pack, so that no clearing of the workspace gives enough room.
+	seed := w.seed()
 	w.write("seed/web/large.html", strings.Repeat("0123456789abcdef", 64<<10))
-	seed := filepath.Join(w.dir, "seed")
 	w.git("-C", seed, "add", "-A")
 	w.git("-C", seed, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "Grow")
 	w.git("-C", seed, "push", "-q", w.origin, "main")

@@ -32,15 +32,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/gitserver"
 )
 
-// agentEnv makes the test binary the first process of an agent's container: it shows the directory that it names at the
-// contract's place, and becomes the runner that prepare has put there.
-const agentEnv = "TIDEWAITER_TEST_RUN_DIR"
-
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(agentEnv); dir != "" {
-		fmt.Fprintln(os.Stderr, becomeRunner(dir))
-		os.Exit(1)
-	}
 	if os.Getenv(looperEnv) != "" {
 		if err := becomeLooper(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -51,41 +43,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func becomeRunner(dir string) error {
-	err := container.Enter()
-	if err == nil {
-		err = unix.Mount("tmpfs", "/run", "tmpfs", 0, "")
-	}
-	if err == nil {
-		err = os.Mkdir(protocol.RunDir, 0o755)
-	}
-	if err == nil {
-		err = unix.Mount(dir, protocol.RunDir, "", unix.MS_BIND, "")
-	}
-	if err != nil {
-		return err
-	}
-	for range 100 { // a process that another test forks may hold the copy open for writing until it has executed
-		err = unix.Exec(protocol.RunnerPath, []string{protocol.RunnerPath}, []string{"PATH=" + os.Getenv("PATH")})
-		if !errors.Is(err, unix.ETXTBSY) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
-}
-
-// runnerBinary is the real runner, built once.
-var runnerBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "runner-")
+// programs is a directory with the real runner, and with podstart, built once.
+var programs = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "programs-")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "runner")
-	build := exec.Command("go", "build", "-o", path, "github.com/tidewaiter/tidewaiter/cmd/runner")
+	build := exec.Command("go", "build", "-o", dir+"/", "github.com/tidewaiter/tidewaiter/cmd/runner", "github.com/tidewaiter/tidewaiter/internal/testkit/podstart")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	return path, errors.Join(err, errors.New(string(out)))
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build programs: %w\n%s", err, out)
+	}
+	return dir, nil
 })
 
 // world is everything around one Feature: a Git server, an intake, and the volumes that outlive its pods.
@@ -140,13 +109,13 @@ const secretPassword = "the-password-of-shop"
 func newWorld(t *testing.T, script string, change ...func(*protocol.Orders)) *world {
 	t.Helper()
 	w := &world{t: t, dir: container.TempDir(t), tools: "127.0.0.1:0", models: "127.0.0.1:0"}
-	runner, err := runnerBinary()
-	if runner == "" {
-		t.Fatalf("build runner: %v", err)
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
 	}
 	w.paths = watchdog.Paths{
 		Trusted: w.mkdir("trusted"), Workspace: w.mkdir("workspace"), Home: w.mkdir("home"), Run: w.mkdir("run"),
-		GitSecret: w.mkdir("git-secret"), Runner: runner,
+		GitSecret: w.mkdir("git-secret"), Runner: filepath.Join(bin, "runner"),
 	}
 	w.write("git-secret/username", "shop\n")
 	w.write("git-secret/password", secretPassword+"\n")
@@ -203,18 +172,12 @@ func (w *world) serveGit() string {
 	w.t.Helper()
 	repos := w.mkdir("repos")
 	w.origin = filepath.Join(repos, "shop.git")
-	w.write("seed/README.md", "The shop.\n")
-	w.write("seed/web/index.html", "<h1>Shop</h1>\n")
-	w.write("seed/web/legacy/old.html", "<h1>Old</h1>\n")
-	w.write("seed/.gitignore", "*.log\n")
-	seed := filepath.Join(w.dir, "seed")
-	for _, args := range [][]string{
-		{"init", "-q", "-b", "main", seed},
-		{"-C", seed, "add", "-A"},
-		{"-C", seed, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "Begin"},
-		{"clone", "-q", "--bare", seed, w.origin},
-	} {
-		w.git(args...)
+	shop, err := seeded()
+	if err == nil {
+		err = os.CopyFS(w.origin, os.DirFS(filepath.Join(shop, "shop.git")))
+	}
+	if err != nil {
+		w.t.Fatal(err)
 	}
 	handler, err := gitserver.New(repos, "shop", secretPassword)
 	if err != nil {
@@ -230,17 +193,60 @@ func (w *world) serveGit() string {
 	return w.url
 }
 
+// seeded is a directory with the shop, in seed and in the bare repository shop.git, made once: each test has a copy of shop.git.
+var seeded = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "shop-")
+	if err != nil {
+		return "", err
+	}
+	seed := filepath.Join(dir, "seed")
+	for name, content := range map[string]string{
+		"README.md": "The shop.\n", "web/index.html": "<h1>Shop</h1>\n", "web/legacy/old.html": "<h1>Old</h1>\n", ".gitignore": "*.log\n",
+	} {
+		path := filepath.Join(seed, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+			return "", err
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main", seed},
+		{"-C", seed, "add", "-A"},
+		{"-C", seed, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "Begin"},
+		{"clone", "-q", "--bare", seed, filepath.Join(dir, "shop.git")},
+	} {
+		if out, err := tryGit(args...); err != nil {
+			return "", fmt.Errorf("git %s: %w\n%s", args, err, out)
+		}
+	}
+	return dir, nil
+})
+
+// seed is a work tree of the shop for this test, whose branch main is the server's.
+func (w *world) seed() string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, "seed")
+	shop, err := seeded()
+	if err == nil {
+		err = os.CopyFS(path, os.DirFS(filepath.Join(shop, "seed")))
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.git("-C", path, "update-index", "-q", "--refresh") // the files of a copy are new to the index
+	return path
+}
+
 // git runs git for the test, and gives what it prints.
 func (w *world) git(args ...string) string {
 	w.t.Helper()
-	out, err := w.tryGit(args...)
+	out, err := tryGit(args...)
 	if err != nil {
 		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(out)
 }
 
-func (w *world) tryGit(args ...string) (string, error) {
+func tryGit(args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.CombinedOutput()
@@ -249,7 +255,7 @@ func (w *world) tryGit(args ...string) (string, error) {
 
 // branch is the delivered branch on the server; empty when there is none.
 func (w *world) branch() string {
-	out, err := w.tryGit("-C", w.origin, "rev-parse", "-q", "--verify", "refs/heads/tidewaiter/login")
+	out, err := tryGit("-C", w.origin, "rev-parse", "-q", "--verify", "refs/heads/tidewaiter/login")
 	if err != nil {
 		return ""
 	}
@@ -347,10 +353,13 @@ func (p *pod) begin(probe func(string) error) {
 	w := p.w
 	w.t.Helper()
 	p.watch(probe)
-	p.agent = exec.Command(os.Args[0])
+	bin, err := programs()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p.agent = exec.Command(filepath.Join(bin, "podstart"), p.paths.Run)
 	p.agent.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	p.agent.WaitDelay = 10 * time.Second // a process that holds the output open
-	p.agent.Env = append(os.Environ(), agentEnv+"="+p.paths.Run)
 	p.agent.Stdout, p.agent.Stderr = testWriter{w.t}, testWriter{w.t}
 	if err := p.agent.Start(); err != nil {
 		w.t.Fatal(err)
