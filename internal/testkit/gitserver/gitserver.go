@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Server is an http.Handler.
@@ -37,9 +38,9 @@ func New(dir, user, password string, settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("repositories: %w", err)
 	}
-	git, err := exec.LookPath("git")
+	backend, err := httpBackend()
 	if err != nil {
-		return nil, fmt.Errorf("git program: %w", err)
+		return nil, err
 	}
 	settings = append([]string{
 		"http.receivepack=true",
@@ -47,8 +48,7 @@ func New(dir, user, password string, settings ...string) (*Server, error) {
 		"receive.fsckObjects=true",
 	}, settings...)
 	return &Server{dir: dir, user: user, pass: password, backend: &cgi.Handler{
-		Path: git,
-		Args: []string{"http-backend"},
+		Path: backend,
 		Dir:  dir,
 		Env: append([]string{
 			"GIT_PROJECT_ROOT=" + dir,
@@ -60,6 +60,15 @@ func New(dir, user, password string, settings ...string) (*Server, error) {
 		}, environment(settings)...),
 	}}, nil
 }
+
+// httpBackend is the path of git-http-backend. Through git itself, each request would start one process more.
+var httpBackend = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		return "", fmt.Errorf("git program: %w", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"), nil
+})
 
 // environment that sets Git's configuration.
 func environment(settings []string) []string {
