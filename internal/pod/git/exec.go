@@ -43,6 +43,9 @@ func closed() []setting {
 		{"submodule.recurse", "false"},
 		{"gc.auto", "0"},
 		{"maintenance.auto", "false"},
+		// Nothing here writes such files, and none is to be believed that is there all the same. A check of the repository would start a process for each.
+		{"core.commitGraph", "false"},
+		{"core.multiPackIndex", "false"},
 		// What git reports as written must survive a loss of power, refs included.
 		{"core.fsync", "all"},
 		{"core.fsyncMethod", "fsync"},

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -65,6 +68,9 @@ func (r *Repository) Ref(ctx context.Context, name string) (objects.ID, error) {
 	if !errors.Is(err, ErrNoObject) {
 		return id, err
 	}
+	if r.lacksRef(name) {
+		return objects.ID{}, nil
+	}
 	out, err := r.runner.run(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", name}})
 	if code, exited := exitCode(err); exited && code == 1 {
 		return objects.ID{}, nil
@@ -73,6 +79,16 @@ func (r *Repository) Ref(ctx context.Context, name string) (objects.ID, error) {
 		return objects.ID{}, fmt.Errorf("read ref %s: %w", name, err)
 	}
 	return objects.ParseID(strings.TrimSpace(string(out)))
+}
+
+// lacksRef tells whether a ref cannot exist: in a repository as init makes it, a ref is a file of its name or a line of packed-refs.
+func (r *Repository) lacksRef(name string) bool {
+	for _, path := range []string{name, "packed-refs"} {
+		if _, err := os.Lstat(filepath.Join(r.dir, path)); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return r.asMade()
 }
 
 // named returns the object that a full name of a ref stands for. The error is ErrNoObject if there is no such ref, or no such object.

@@ -70,6 +70,9 @@ func TestAKnownRepositoryNeedsNoProcess(t *testing.T) {
 		if got, err := r.Ref(t.Context(), ref); got != a || err != nil {
 			t.Fatalf("%s is %s, %v, want %s", ref, got, err, a)
 		}
+		if got, err := r.Ref(t.Context(), "refs/tidewaiter/delivery"); !got.IsZero() || err != nil {
+			t.Fatalf("a ref that does not exist is %s, %v", got, err)
+		}
 	}
 	if diff := cmp.Diff([]string{"init", "update-ref", "cat-file"}, starts()); diff != "" {
 		t.Errorf("git commands (-want +got):\n%s", diff)
