@@ -281,6 +281,10 @@ const (
 	ReasonProviderUnavailable = "ProviderUnavailable"
 	// ReasonProviderAvailable: for an Event of the ConfigMap tidewaiter-backends: a backend that failed for all Features answers again.
 	ReasonProviderAvailable = "ProviderAvailable"
+	// ReasonReviewed: for an Event of a Feature: a reviewer has looked at the work. The message says what it found, and status.run.directives has its directives.
+	ReasonReviewed = "Reviewed"
+	// ReasonReviewSkipped: for an Event of a Feature: the model of a reviewer did not answer, or not in a form that Tidewaiter can use. The work continues without the review, and its urgency stays.
+	ReasonReviewSkipped = "ReviewSkipped"
 	// ReasonAgentNotStarted: the watchdog could not start the agent's command.
 	ReasonAgentNotStarted = "AgentNotStarted"
 	// ReasonProving: a gate runs in a pod where no agent has been, or is about to: before the delivery or, in Deterministic mode, after a task.

@@ -438,10 +438,30 @@ var executionCases = map[string]ruleCase{
 }
 
 var policyCases = map[string]ruleCase{
-	"reviewers, which this version does not act on": {
-		field:  "reviewers",
-		accept: "{reviewers: null}", reject: "{reviewers: {}}",
-		message: "this version does not act on reviewers: remove it",
+	"the reviewer of knowledge, which this version does not act on": {
+		field:  "reviewers.knowledge",
+		accept: "{reviewers: {knowledge: null}}", reject: "{reviewers: {knowledge: {}}}",
+		message: "this version does not act on reviewers.knowledge: remove it",
+	},
+	"instructions of the code style reviewer with a control character": {
+		field:  "reviewers.codeStyle.instructions",
+		accept: `{reviewers: {codeStyle: {instructions: "Name tests after\n\twhat they show\u3000（例）."}}}`, reject: `{reviewers: {codeStyle: {instructions: "\x1b[2J"}}}`,
+		message: "instructions must be printable text: remove the control characters",
+	},
+	"instructions of the design reviewer with a bidirectional mark": {
+		field:  "reviewers.design.instructions",
+		accept: `{reviewers: {design: {instructions: "Keep layers apart."}}}`, reject: `{reviewers: {design: {instructions: "\u202e"}}}`,
+		message: "instructions must be printable text: remove the control characters",
+	},
+	"instructions of the reviewer of knowledge with a control character": {
+		field:  "reviewers.knowledge.instructions",
+		accept: "{reviewers: {knowledge: {instructions: Write down why.}}}", reject: `{reviewers: {knowledge: {instructions: "\x07"}}}`,
+		message: "instructions must be printable text: remove the control characters",
+	},
+	"an urgency at which reviewers always run": {
+		field:  "reviewers.urgencyThreshold",
+		accept: `{reviewers: {urgencyThreshold: "0.01"}}`, reject: `{reviewers: {urgencyThreshold: "0.00"}}`,
+		message: `urgencyThreshold must be a decimal number from 0.01 to 999.99 such as "1.0", with at most 2 digits after the point`,
 	},
 	"a model of a role that this version does not act on": {
 		field:  "models[0].role",

@@ -140,37 +140,53 @@ type PacePlan struct {
 	Emergency string `json:"emergency,omitempty"`
 }
 
-// ReviewerRules say which reviewers run when.
+// ReviewerRules say which reviewers run when, and how much they can say.
 type ReviewerRules struct {
-	// codeStyle is the rule for the reviewer of conventions. By default, it runs every 5 tasks and at milestones.
+	// codeStyle is the rule for the reviewer of code style, which compares changes with the conventions of the repository. By default, it runs every 5 tasks and at milestones.
 	// +optional
 	CodeStyle *ReviewerRule `json:"codeStyle,omitempty"`
-	// design is the rule for the reviewer of structure. By default, it runs at milestones.
+	// design is the rule for the reviewer of design, which looks at how the parts of the work fit together. By default, it runs at milestones. It also runs after an aborted task and after a new plan.
 	// +optional
 	Design *ReviewerRule `json:"design,omitempty"`
 	// knowledge is the rule for the reviewer that writes down what the work taught. By default, it runs every 3 tasks and at milestones.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on reviewers.knowledge: remove it"
 	Knowledge *ReviewerRule `json:"knowledge,omitempty"`
-	// urgencyThreshold is the urgency that pulls reviews forward, a decimal number. Defaults to "1.0".
+	// urgencyThreshold is the urgency at which a reviewer runs before its next turn, a decimal number. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1 and a new plan 0.2. A review sets the urgency of its reviewer to 0. Defaults to "1.0".
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}(\.[0-9]{1,3})?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,3}([.][0-9]{1,2})?$') && double(self) >= 0.01",message="urgencyThreshold must be a decimal number from 0.01 to 999.99 such as \"1.0\", with at most 2 digits after the point"
 	UrgencyThreshold string `json:"urgencyThreshold,omitempty"`
+	// maxDirectives is how many directives a reviewer can give at a time. Tidewaiter discards the less important ones. Defaults to 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=12
+	MaxDirectives *int32 `json:"maxDirectives,omitempty"`
+	// polishTasks is how many tasks can follow the last task of the plan, in which the agent addresses Cleanup directives of reviewers that are still open. 0 adds none. Defaults to 10.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	PolishTasks *int32 `json:"polishTasks,omitempty"`
 }
 
 // ReviewerRule says when a reviewer runs.
 type ReviewerRule struct {
-	// enabled says whether the reviewer runs.
+	// enabled says whether the reviewer runs. By default, it runs where a policy names a model for the role supervisor.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
-	// everyTasks is the number of finished tasks after which the reviewer runs.
+	// everyTasks is the number of finished tasks since its last review after which the reviewer runs. 0 does not count tasks.
 	// +optional
-	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	EveryTasks *int32 `json:"everyTasks,omitempty"`
 	// onMilestone makes the reviewer run when a milestone is complete.
 	// +optional
 	OnMilestone *bool `json:"onMilestone,omitempty"`
+	// instructions are what a team adds to the instructions of the reviewer, for example conventions that are not in the repository.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4000
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[\\\\t\\\\n\\\\p{L}\\\\p{M}\\\\p{N}\\\\p{P}\\\\p{S}\\\\p{Zs}]*$')",message="instructions must be printable text: remove the control characters"
+	Instructions string `json:"instructions,omitempty"`
 }
 
 // ModelRef names the backend and the model of the gateway that answer a role.

@@ -83,7 +83,7 @@ type RunStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Anomalies []Anomaly `json:"anomalies,omitempty"`
-	// directives are the directives and answers of users that the agent gets, and how far they are. An answer has the id answer/ and that of its question.
+	// directives are the directives and answers that the agent gets, and how far they are. An answer has the id answer/ and that of its question. A directive of a reviewer has its texts here.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
@@ -164,6 +164,28 @@ type DirectiveStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
+	// type is Functional or Cleanup. It is empty if no reviewer gave the directive, as are priority, description, rationale and files.
+	// +optional
+	// +kubebuilder:validation:Enum=Functional;Cleanup
+	Type string `json:"type,omitempty"`
+	// priority is Critical, Normal or Low.
+	// +optional
+	// +kubebuilder:validation:Enum=Critical;Normal;Low
+	Priority string `json:"priority,omitempty"`
+	// description says what the agent must address, in the words of the reviewer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description,omitempty"`
+	// rationale says why, in the words of the reviewer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Rationale string `json:"rationale,omitempty"`
+	// files are the files that the directive is about.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=512
+	Files []string `json:"files,omitempty"`
 }
 
 // ReviewStatus is what a reviewer said.
@@ -176,14 +198,14 @@ type ReviewStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Task string `json:"task,omitempty"`
-	// outcome is the result: Aligned, MinorDrift, MajorDivergence, MilestoneComplete, or Skipped if the reviewer's model did not answer.
+	// outcome is the result. Aligned: the reviewer gave no directives. MinorDrift: it gave directives. Skipped: its model did not answer, or not in a form that Tidewaiter can use, and the work continues. MajorDivergence and MilestoneComplete are for verdicts of the assessor.
 	// +optional
 	// +kubebuilder:validation:Enum=Aligned;MinorDrift;MajorDivergence;MilestoneComplete;Skipped
 	Outcome string `json:"outcome,omitempty"`
 	// directives is the number of directives that the reviewer gave.
 	// +optional
 	Directives int32 `json:"directives,omitempty"`
-	// summary is a summary for users.
+	// summary is a summary for users or, if the review was skipped, the reason.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary,omitempty"`

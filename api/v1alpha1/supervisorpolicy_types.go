@@ -123,9 +123,8 @@ type Rules struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Roles []RoleProfile `json:"roles,omitempty"`
-	// reviewers says when reviewers look at the work.
+	// reviewers says when reviewers look at the work between two tasks, and how much they can say.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on reviewers: remove it"
 	Reviewers *ReviewerRules `json:"reviewers,omitempty"`
 	// models says which backend and model of the gateway answers a role.
 	// +optional

@@ -72,6 +72,7 @@ func coreRows() []row {
 		{pkg: "internal/core/preflight", why: why + "what the facts of a cluster mean for Tidewaiter", allow: []string{"internal/core/plain", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
 		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
+		{pkg: "internal/core/review", why: why + "when reviewers look at the work, what they see, and which of their findings count", allow: core, pure: true},
 		{pkg: "internal/core/revision", why: why + "which of two orders is newer; watchdog and intake compare in the same way", pure: true},
 		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/anomaly", "internal/core/instructions", "internal/core/notice", "internal/core/policy", "internal/core/protocol", "internal/core/sidecalls"}, pure: true},
 		{pkg: "internal/core/secrets", why: why + "what looks like a secret, and texts without it. `jsontext` finds where a string is", allow: []string{"github.com/go-json-experiment/json/jsontext"}, pure: true},
@@ -169,7 +170,7 @@ func kubeRows() []row {
 		{pkg: "internal/kube/features", why: why + "Features to the core and back: requests, orders and status; values, and the manager's", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions", "internal/kube/inert", "internal/kube/supervisorpolicy"}), tests: []string{"internal/kube/runstatus"}},
 		{pkg: "internal/kube/modelbackends", why: why + "which backends gateways have in their configuration and in force; only values", pure: true, allow: with(apiTypes, []string{"internal/core/models", "internal/core/protocol", "sigs.k8s.io/yaml"}), tests: core},
 		{pkg: "internal/kube/networkpolicy", why: why + "NetworkPolicies to the core; values, and the manager's", pure: true, allow: with(apiTypes, []string{"internal/core/isolation"})},
-		{pkg: "internal/kube/supervisorpolicy", why: why + "SupervisorPolicies to the core, and merged for a Feature; only values, for manager and gateway", pure: true, allow: with(apiTypes, []string{"internal/core/bounds", "internal/core/checks", "internal/core/judge", "internal/core/ledger", "internal/core/policy"}), tests: []string{"sigs.k8s.io/yaml"}},
+		{pkg: "internal/kube/supervisorpolicy", why: why + "SupervisorPolicies to the core, and merged for a Feature; only values, for manager and gateway", pure: true, allow: with(apiTypes, []string{"internal/core/bounds", "internal/core/checks", "internal/core/judge", "internal/core/ledger", "internal/core/policy"}), tests: []string{"internal/kube/inert", "sigs.k8s.io/yaml"}},
 		{pkg: "internal/kube/templates", why: why + "Templates to the core; only values, for manager and gateway", pure: true, allow: []string{"api/", "internal/core/answers"}},
 		{pkg: "internal/kube/view", why: why + "the aggregated API, for users; kube-apiserver vouches for them", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/intake", "internal/kube/features", "k8s.io/apiserver/pkg/"}), tests: []string{"k8s.io/apiserver/pkg/"}},
 	}

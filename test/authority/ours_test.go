@@ -205,9 +205,11 @@ func ruleFields(part string) []said {
 			concurrency.onDelivery concurrency.onLockConflict concurrency.onOverlap execution.checkpoint.interval execution.checkpoint.maxChanges execution.checkpoint.minInterval execution.checkpoint.pauseTimeout
 			execution.mode execution.promotion execution.revertOnViolation execution.strategy retention.checkpoints retention.ledgerPeriod retention.maxUnpromotedSize
 			roles[].name roles[].doctrine.maxTurnsWithoutProgress roles[].doctrine.saluteIntervalTurns roles[].pace.alternate roles[].pace.contingent roles[].pace.emergency
+			reviewers.codeStyle.enabled reviewers.codeStyle.everyTasks reviewers.codeStyle.instructions reviewers.codeStyle.onMilestone
+			reviewers.design.enabled reviewers.design.everyTasks reviewers.design.instructions reviewers.design.onMilestone
+			reviewers.maxDirectives reviewers.polishTasks reviewers.urgencyThreshold
 			supervision.maxCorrections supervision.maxRetries supervision.restartMode supervision.timeoutProfile`),
-		harmlessly(inert, `reviewers.codeStyle.enabled reviewers.codeStyle.everyTasks reviewers.codeStyle.onMilestone reviewers.design.enabled reviewers.design.everyTasks
-			reviewers.design.onMilestone reviewers.knowledge.enabled reviewers.knowledge.everyTasks reviewers.knowledge.onMilestone reviewers.urgencyThreshold`),
+		harmlessly(inert, "reviewers.knowledge.enabled reviewers.knowledge.everyTasks reviewers.knowledge.instructions reviewers.knowledge.onMilestone"),
 	}
 }
 

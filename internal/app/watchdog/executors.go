@@ -53,6 +53,14 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 	supervise.Gate: func(l *loop, a supervise.Action) act {
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.gate(ctx, a) }
 	},
+	supervise.Consult: func(l *loop, a supervise.Action) act {
+		o := l.latest
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.consult(ctx, o, a.Reviewer) }
+	},
+	supervise.Polish: func(l *loop, _ supervise.Action) act {
+		open := l.services.directives.OpenOfReviewers()
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.polish(ctx, open) }
+	},
 	supervise.Patch:  (*loop).patch,
 	supervise.Kill:   func(l *loop, _ supervise.Action) act { return l.acts.kill },
 	supervise.Freeze: func(l *loop, _ supervise.Action) act { return l.acts.freeze },

@@ -170,7 +170,7 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 		}
 	}
 	r.DeliveryGates = proved[""]
-	r.Directives = l.services.directives.Status()
+	r.Directives, r.Reviews = l.services.directives.Status(), j.Reviewed
 	r.Role, r.Runtime, r.Contracts = l.latest.Agent.Role, l.latest.Agent.Runtime, l.latest.Locks
 	if s.Agent.Running {
 		r.Unacknowledged = l.steering.Silent()
@@ -221,7 +221,8 @@ func (l *loop) finished(ctx context.Context, r result) (supervise.Event, error) 
 			l.after(ctx, exited)
 		}
 	}
-	if _, planned := r.event.(supervise.Planned); planned {
+	switch r.event.(type) {
+	case supervise.Planned, supervise.Polished: // there are other tasks
 		o, journaled := l.given()
 		if err := l.follow(ctx, o); err != nil {
 			return nil, err
@@ -334,6 +335,9 @@ func (l *loop) after(ctx context.Context, e supervise.Event) {
 	}
 	if e != nil {
 		l.state = l.state.Apply(e, l.now())
+	}
+	if occasion {
+		l.state = l.state.Apply(l.breakpoint(), l.now())
 	}
 	l.look()
 	settle(l)

@@ -29,6 +29,12 @@ func newPlanned(t *testing.T, speaks, script string) (*world, *provider.Server) 
 		o.Planning = protocol.PlanningAuto
 		o.Prompt = "Add a login page.\n```script propose_plan\nturns:\n" + script + "\n```\n"
 	})
+	return w, w.serveSupervisor(speaks)
+}
+
+// serveSupervisor serves a gateway for the watchdog's own questions. Its backend speaks one dialect, and plays the scripts that the questions have.
+func (w *world) serveSupervisor(speaks string) *provider.Server {
+	w.t.Helper()
 	d, _ := dialect.Find(speaks)
 	player := provider.New("")
 	w.serveGateway(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -46,7 +52,7 @@ func newPlanned(t *testing.T, speaks, script string) (*world, *provider.Server) 
 			http.StripPrefix(d.Prefix, player).ServeHTTP(rw, r)
 		}
 	}))
-	return w, player
+	return player
 }
 
 const planOfTwo = `- tool: {name: propose_plan, input: {milestones: [{name: page, tasks: [{name: form, instructions: Add the form.}, {name: save, instructions: Save it.}]}], allowedAreas: ["web/*.html"]}}`

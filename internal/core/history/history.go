@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -117,6 +118,11 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 	case r.TaskAdded != nil:
 		e = task(r.TaskAdded.Name, protocol.HistoryAdded)
 		e.Cause, e.Text = protocol.CauseDeliveryGate, r.TaskAdded.Text
+		if protocol.Polishes(e.Task) {
+			e.Cause = protocol.CauseDirectives
+		}
+	case r.Reviewed != nil:
+		e = reviewed(*r.Reviewed)
 	case r.TaskDropped != nil:
 		e = task(r.TaskDropped.Name, protocol.HistoryDropped)
 		delete(t.open, e.Task)
@@ -179,6 +185,20 @@ func planned(p journal.Planned) protocol.HistoryEntry {
 	if text, err := json.MarshalIndent(p.Plan, "", "  "); err == nil { // strings and lists of them
 		e.Text = string(text)
 	}
+	return e
+}
+
+// reviewed is what a reviewer said.
+func reviewed(v journal.Reviewed) protocol.HistoryEntry {
+	e := protocol.HistoryEntry{Kind: protocol.HistoryReview, Event: v.Outcome, Task: v.Task, Name: v.Reviewer, Message: v.Summary}
+	var b strings.Builder
+	for _, d := range v.Directives {
+		fmt.Fprintf(&b, "%s (%s, %s): %s\n", d.ID, d.Type, d.Priority, d.Description)
+	}
+	if len(v.Discarded) > 0 {
+		fmt.Fprintf(&b, "findings that do not count: %s\n", strings.Join(v.Discarded, ", "))
+	}
+	e.Text = b.String()
 	return e
 }
 

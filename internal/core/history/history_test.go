@@ -75,6 +75,9 @@ func life() []journal.Record {
 	return append(list, ran("t2", gates.Passed, 0),
 		journal.Record{DeliveryGateRan: &gates.Result{Gate: "unit", Definition: gates.Sum(unit), Tree: "t2", State: gates.NotStarted, ExitCode: 127, Message: "not found"}},
 		journal.Record{TaskAdded: &journal.TaskAdded{Name: "delivery/gates/1", Text: "Correct it."}},
+		journal.Record{TaskAdded: &journal.TaskAdded{Name: "delivery/polish/1", Text: "Polish it.", Directives: []string{"code-style/1"}}},
+		journal.Record{Reviewed: &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: "form", Outcome: protocol.ReviewMinorDrift, Summary: "It has two names.",
+			Directives: []protocol.Directive{{ID: "code-style/1", Type: protocol.DirectiveCleanup, Priority: protocol.PriorityLow, Description: "Rename it."}}, Discarded: []string{"Known"}}},
 		journal.Record{Told: &journal.Told{Text: "nothing of it is history"}},
 		journal.Record{TaskBegun: &journal.TaskBegun{Name: "delivery/gates/1"}}, journal.Record{TaskRejected: &journal.TaskRejected{Name: "delivery/gates/1", Message: "It cannot be done."}},
 		journal.Record{TaskDropped: &journal.TaskDropped{Name: "delivery/gates/1"}},
@@ -120,6 +123,10 @@ func TestLife(t *testing.T) {
 		x.Task = "delivery/gates/1"
 	}
 	rejected.Message = "It cannot be done."
+	polish := task(2, protocol.HistoryAdded, protocol.CauseDirectives, "Polish it.")
+	polish.Task = "delivery/polish/1"
+	looked := e{Attempt: 2, Kind: protocol.HistoryReview, Event: protocol.ReviewMinorDrift, Task: "form", Name: protocol.SourceCodeStyle, Message: "It has two names.",
+		Text: "code-style/1 (Cleanup, Low): Rename it.\nfindings that do not count: Known\n"}
 	stopped, completed := task(1, protocol.HistoryEnded, "", ""), task(2, protocol.HistoryCompleted, "", "A form.")
 	stopped.ExitCode, completed.Message = 143, "A form."
 	want := []e{
@@ -138,7 +145,7 @@ func TestLife(t *testing.T) {
 		gate(gates.Failed, "t1", 1, "exited with code 1 after 2s"), task(2, protocol.HistoryCorrected, protocol.CauseGate, "Gate unit failed."), task(2, protocol.HistoryEnded, "", ""),
 		gate(gates.Passed, "t2", 0, "passed"), task(2, protocol.HistoryDone, "", ""),
 		{Attempt: 2, Kind: protocol.HistoryGate, Event: string(gates.NotStarted), Name: "unit", Tree: "t2", ExitCode: 127, Message: "could not be started: not found"},
-		added, begunAgain, rejected, dropped, attempt(2, protocol.OutcomeBlocked, "GateNotStarted: the command is wrong"),
+		added, polish, looked, begunAgain, rejected, dropped, attempt(2, protocol.OutcomeBlocked, "GateNotStarted: the command is wrong"),
 	}
 	got := tell(t, life(), -1)
 	if !strings.Contains(got[1].Text, `"instructions": "Do it."`) {

@@ -85,6 +85,9 @@ type section struct {
 	alone bool
 }
 
+// ownTitle is the title of the section with the instructions themselves.
+const ownTitle = "INSTRUCTIONS"
+
 // sections in their order.
 func sections() []section {
 	return []section{
@@ -96,6 +99,14 @@ func sections() []section {
 	}
 }
 
+// Titles of all sections, in their order.
+func Titles() (titles []string) {
+	for _, s := range sections() {
+		titles = append(titles, s.title)
+	}
+	return append(titles, ownTitle)
+}
+
 // Text for an agent whose work is the given instructions. If no section but the first has anything to say, there are no sections: the bounds
 // follow the instructions.
 func (f Facts) Text(work string) string {
@@ -103,7 +114,7 @@ func (f Facts) Text(work string) string {
 	if before == "" {
 		return strings.TrimSpace(work + "\n\n" + f.Bounds)
 	}
-	return before + "\n\n" + heading("INSTRUCTIONS") + work
+	return before + "\n\n" + heading(ownTitle) + work
 }
 
 // Before is everything before the instructions; empty if there are no sections.

@@ -32,15 +32,33 @@ func (s *State) added(t TaskAdded) error {
 	}
 	var all []TaskAdded
 	for _, have := range s.Added {
-		all = append(all, TaskAdded{Name: have.Name})
+		all = append(all, TaskAdded{Name: have.Name, Directives: have.Directives})
 	}
-	all = append(all, t)
-	s.Added, s.Spent, s.Proofs = all, s.Spent+1, gates.Lasting(s.Proofs)
+	s.Added, s.Proofs = append(all, t), gates.Lasting(s.Proofs)
+	if !t.Polishes() {
+		s.Spent++
+	}
 	return nil
 }
 
 // NextAdded is the name of the next task that is added.
-func (s State) NextAdded() string { return fmt.Sprintf("%s%d", protocol.AddedPrefix, len(s.Added)+1) }
+func (s State) NextAdded() string { return fmt.Sprintf("%s%d", protocol.GatesPrefix, len(s.Added)+1) }
+
+// NextPolish is the name of the next task in which the agent addresses directives of reviewers, of which the given ones are open. It is empty
+// if all are closed, if the policy's number of such tasks is used up, or if the last one left the same directives open.
+func (s State) NextPolish(open []string) string {
+	var polished []TaskAdded
+	for _, t := range s.Added {
+		if t.Polishes() {
+			polished = append(polished, t)
+		}
+	}
+	n := len(polished)
+	if len(open) == 0 || s.Orders == nil || n >= s.Orders.Policy.Reviewers.PolishTasks || n > 0 && slices.Equal(polished[n-1].Directives, open) {
+		return ""
+	}
+	return fmt.Sprintf("%s%d", protocol.PolishPrefix, n+1)
+}
 
 // Complete are orders with the tasks that were added. The gates of the last task of the orders prove the corrected work too.
 func (s State) Complete(o protocol.Orders) protocol.Orders {
@@ -53,7 +71,8 @@ func (s State) Complete(o protocol.Orders) protocol.Orders {
 		if slices.ContainsFunc(o.Tasks, func(have protocol.Task) bool { return have.Name == t.Name }) {
 			continue
 		}
-		o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Instructions: t.Text, Gates: last.Gates})
+		// What cannot be polished does not keep the work from being delivered.
+		o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Instructions: t.Text, Gates: last.Gates, Continue: t.Polishes()})
 	}
 	return o
 }

@@ -58,12 +58,14 @@ type Record struct {
 	GateRan *GateRan `json:"gateRan,omitempty"`
 	// DeliveryGateRan: a gate has run on the tree of the delivery head, in a pod where no agent has been.
 	DeliveryGateRan *gates.Result `json:"deliveryGateRan,omitempty"`
-	// TaskAdded: gates before the delivery have failed, and an agent gets another task.
+	// TaskAdded: gates before the delivery have failed, or directives of reviewers are open after the last task, and an agent gets another task.
 	TaskAdded *TaskAdded `json:"taskAdded,omitempty"`
 	// TaskDropped: the orders do not list the task any more, and its agent has ended.
 	TaskDropped *TaskDropped `json:"taskDropped,omitempty"`
 	// TaskAborted: the task cannot be done, and the watchdog is about to take its changes out of the workspace.
 	TaskAborted *TaskAborted `json:"taskAborted,omitempty"`
+	// Reviewed: a reviewer has looked at the work, or was skipped.
+	Reviewed *Reviewed `json:"reviewed,omitempty"`
 	// Calls: the agent's model calls have begun to fail, fail for another reason, or succeed again.
 	Calls *Calls `json:"calls,omitempty"`
 	// TaskCompleted: the agent says by a tool that the task is done.
@@ -156,9 +158,14 @@ type GateRan struct {
 // TaskAdded is a task that follows the tasks of the orders.
 type TaskAdded struct {
 	Name string `json:"name"`
-	// Text is its instructions: which gates failed.
+	// Text is its instructions: which gates failed, or that open directives are to be addressed.
 	Text string `json:"text"`
+	// Directives that are to be addressed, by their ids; empty after gates.
+	Directives []string `json:"directives,omitempty"`
 }
+
+// Polishes says whether the agent addresses directives of reviewers in the task, after the work is done.
+func (t TaskAdded) Polishes() bool { return protocol.Polishes(t.Name) }
 
 // TaskCorrected: the agent ended its task cleanly and its work was not valid, or it ended with a turn without tools. The watchdog starts it
 // again, in its session, and says why.

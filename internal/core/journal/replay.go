@@ -12,6 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
@@ -55,9 +56,14 @@ type State struct {
 	Proofs []gates.Result `json:",omitempty"`
 	// Gated are the newest results of gates for people, the newest last.
 	Gated []Gated `json:",omitempty"`
-	// Added are the tasks that agents got because such gates had failed, and Spent is how many of them came since a user decided last.
+	// Added are the tasks that agents got because such gates had failed or to polish the work. Spent is how many tasks failed gates have added since a
+	// user decided last.
 	Added []TaskAdded `json:",omitempty"`
 	Spent int         `json:",omitempty"`
+	// Reviews has how far each reviewer is. Found are the directives of reviewers that are not over, and Reviewed the newest reviews, for people.
+	Reviews  review.History          `json:",omitempty"`
+	Found    []protocol.Directive    `json:",omitempty"`
+	Reviewed []protocol.ReviewStatus `json:",omitempty"`
 	// Requests that have a result, by id.
 	Requests map[string]protocol.RequestReport
 	// Breaker that is open.
@@ -232,7 +238,9 @@ func (s *State) apply(r Record) error {
 	case r.Steered != nil:
 		return s.steer(*r.Steered)
 	case r.Directed != nil:
-		s.Directives = s.Directives.With(r.Directed.Entries)
+		s.directed(*r.Directed)
+	case r.Reviewed != nil:
+		return s.reviewed(r)
 	case r.Request != nil:
 		s.Requests[r.Request.ID] = *r.Request
 	case r.Breaker != nil:
@@ -282,6 +290,9 @@ func (s *State) planned(p Planned) error {
 		return fmt.Errorf("no plan after a plan")
 	case s.Planned != nil:
 		s.Replaced = s.Planned.Plan
+	}
+	if s.Replaced != nil && p.Request != "" {
+		s.happens(review.Replanned)
 	}
 	s.Planned, s.Approved = &p, "" // a plan that comes back needs its approval again
 	return nil

@@ -53,6 +53,9 @@ func (s *State) snapshot(n Snapshot) error {
 	if n.State.Gated == nil { // so is one without the results of gates for people
 		now.Gated = nil
 	}
+	if n.State.Reviews == nil { // so is one without reviews
+		now.Reviews = nil
+	}
 	now.Tasks = maps.Clone(now.Tasks)
 	for name, t := range now.Tasks { // so is one without the works of tasks, or without the checkpoints before them, and who began to read with it knows no more
 		if n.State.Tasks[name].Work == (protocol.TaskWork{}) {
@@ -75,7 +78,7 @@ func (s *State) snapshot(n Snapshot) error {
 	if !bytes.Equal(have, want) {
 		return errSnapshot
 	}
-	s.Tasks, s.Gated = now.Tasks, now.Gated
+	s.Tasks, s.Gated, s.Reviews = now.Tasks, now.Gated, now.Reviews
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
 // Task is the journaled state of a task.
@@ -238,6 +239,9 @@ func (s *State) gated(g GateRan) error {
 	t.Before, t.InPods = max(t.Before, g.Start), t.InPods && s.Run == protocol.RunGate
 	s.Tasks[g.Task] = t
 	s.show(g.Task, g.Result)
+	if g.Result.State != gates.Passed {
+		s.happens(review.GateFailed)
+	}
 	if t.Done {
 		return nil
 	}
@@ -265,6 +269,7 @@ func (s *State) gone(name string, i Intent) error {
 	}
 	t.Aborted, t.Operations, t.Work.Checkpoint = true, nil, i.Sequence
 	s.Tasks[name] = t
+	s.happens(review.TaskAborted)
 	return nil
 }
 

@@ -6,7 +6,6 @@ package plans
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -100,7 +99,7 @@ func Without(o protocol.Orders, p protocol.Proposal) protocol.Orders {
 	o.Planned, o.Plan.Proposed = "", nil
 	applied := false
 	o.Tasks = slices.DeleteFunc(slices.Clone(o.Tasks), func(t protocol.Task) bool {
-		if strings.HasPrefix(t.Name, protocol.AddedPrefix) { // the journal adds it again, after the plan
+		if protocol.Added(t.Name) { // the journal adds it again, after the plan
 			return true
 		}
 		instructions, is := planned[t.Name]

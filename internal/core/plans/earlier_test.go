@@ -95,7 +95,7 @@ func TestWithoutAPlan(t *testing.T) {
 		}
 		planned := plans.Apply(o, p)
 		if rapid.Bool().Draw(r, "added") { // the journal adds it after the plan
-			planned.Tasks = append(planned.Tasks, protocol.Task{Name: protocol.AddedPrefix + "1", Instructions: "Mend it."})
+			planned.Tasks = append(planned.Tasks, protocol.Task{Name: protocol.GatesPrefix + "1", Instructions: "Mend it."})
 		}
 		if diff := cmp.Diff(gateless(o), gateless(plans.Without(planned, p))); diff != "" {
 			r.Errorf("orders (-want +got):\n%s", diff)

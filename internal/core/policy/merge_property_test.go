@@ -196,7 +196,7 @@ func asRules(e Effective) Rules {
 	var r Rules
 	for _, row := range Rows() {
 		to, from := reflect.ValueOf(row.rules(&r)).Elem(), reflect.ValueOf(row.effective(&e))
-		if to.Kind() != reflect.Pointer {
+		if from.Type() != to.Type() {
 			from = from.Elem()
 		}
 		to.Set(from)
@@ -280,7 +280,7 @@ func valuesOf(e Effective) map[string]string {
 				values[row.Path+"."+g.Name] += fmt.Sprint(g)
 			}
 		default:
-			values[row.Path] = fmt.Sprint(reflect.ValueOf(p).Elem().Interface())
+			values[row.Path] = string(text(reflect.ValueOf(p).Elem().Interface()))
 		}
 	}
 	return values

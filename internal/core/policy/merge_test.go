@@ -365,8 +365,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists that are not
-// set have none.
+// TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists and
+// texts that are not set have none.
 func TestEveryValueHasAnOrigin(t *testing.T) {
 	got := Merge(Sources{RepositoryHost: Host{Name: "h"}}).Origins
 	want := map[string]string{}
@@ -376,7 +376,8 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 	want["egress.git"] = "the repository's host"
 	for _, list := range []string{"paths.rules", "contracts", "checks", "gates", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches",
 		"agents.scheduling.nodeSelector", "agents.scheduling.tolerations", "agents.scheduling.priorityClassName", "agents.scheduling.topologySpreadConstraints",
-		"agents.imagePullSecrets", "agents.resources.limits", "agents.resources.requests"} {
+		"agents.imagePullSecrets", "agents.resources.limits", "agents.resources.requests",
+		"reviewers.codeStyle.enabled", "reviewers.codeStyle.instructions", "reviewers.design.enabled", "reviewers.design.instructions"} {
 		if want[list] == "" {
 			t.Errorf("%s has no row", list)
 		}

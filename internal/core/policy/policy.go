@@ -135,6 +135,8 @@ type Effective struct {
 	AllowedRoles []string `json:"allowedRoles,omitzero"`
 	// Questions of agents to users.
 	Questions Questions `json:"questions,omitzero"`
+	// Reviewers of the work between two tasks.
+	Reviewers Reviewers `json:"reviewers,omitzero"`
 	// Approval that the policies ask for, whatever the Feature says.
 	Approval Approval `json:"approval"`
 	// Concurrency of Features on one repository.

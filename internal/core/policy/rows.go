@@ -25,13 +25,15 @@ type Row struct {
 	// Merging says which value counts if policies of one scope and priority set different values.
 	Merging string
 
-	// SetWord sets a value that is a name, SetNumber one that is a number of things or bytes, and SetFlag one that is on or off. Each is nil
+	// SetWord sets a value that is a name or a text, SetNumber one that is a number of things or bytes, and SetFlag one that is on or off. Each is nil
 	// for a value of another type.
 	SetWord   func(*Rules, string)
 	SetNumber func(*Rules, int64)
 	SetFlag   func(*Rules, bool)
 	// SetMoney sets a value in millionths of the currency; nil for other values.
 	SetMoney func(*Rules, int64)
+	// SetHundredths sets a decimal number in hundredths; nil for other values.
+	SetHundredths func(*Rules, int64)
 
 	// preset sets the built-in value; nil where there is none.
 	preset func(*Rules)
@@ -50,7 +52,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(questionRows()...), later(capacityRow(), totalCapacityRow(), deliveriesRow(), providerToolsRow(), modelProvidersRow(), gitSilenceRow(), repositoriesRow(), branchesRow(), gatesRow()))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(questionRows()...), later(reviewerRows()...), later(capacityRow(), totalCapacityRow(), deliveriesRow(), providerToolsRow(), modelProvidersRow(), gitSilenceRow(), repositoriesRow(), branchesRow(), gatesRow()))
 }
 
 func executionRows() []Row {

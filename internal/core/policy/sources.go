@@ -73,6 +73,7 @@ type Rules struct {
 	Deliveries            Deliveries
 	AllowedRoles          []string
 	Questions             QuestionRules
+	Reviewers             ReviewerRules
 	Approval              Approval
 	MaxRunning            *int
 	MaxRunningTotal       *int

@@ -128,7 +128,7 @@ func number[T int | int64 | duration](row Row, rules func(*Rules) **T, effective
 	row.preset = func(r *Rules) { *rules(r) = new(builtin) }
 	row.check = func(r *Rules) error {
 		if got := *rules(r); got != nil && (*got < l.least || *got > l.most) {
-			return fmt.Errorf("%s: %v must be %s", row.Path, *got, l.words(show))
+			return fmt.Errorf("%s: %s must be %s", row.Path, show(*got), l.words(show))
 		}
 		return nil
 	}

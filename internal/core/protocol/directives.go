@@ -24,6 +24,9 @@ const (
 	SourcePerson = "Person"
 	// SourceFeature is another Feature that has delivered.
 	SourceFeature = "Feature"
+	// SourceCodeStyle and SourceDesign are reviewers.
+	SourceCodeStyle = "CodeStyle"
+	SourceDesign    = "Design"
 
 	DirectiveFunctional = "Functional"
 	DirectiveCleanup    = "Cleanup"
@@ -53,6 +56,12 @@ const (
 	MaxDirectives = 192
 	// MaxDirectiveID bounds an id, in bytes.
 	MaxDirectiveID = 128
+	// MaxDirectiveText and MaxDirectiveRationale bound the texts of a reviewer's directive, in characters. MaxDirectiveFiles is the number of its
+	// files, and MaxDirectiveFile bounds the name of one, in characters.
+	MaxDirectiveText      = 1024
+	MaxDirectiveRationale = 512
+	MaxDirectiveFiles     = 16
+	MaxDirectiveFile      = 512
 )
 
 // DirectiveStatus is the state of a directive.
@@ -60,6 +69,13 @@ type DirectiveStatus struct {
 	ID     string `json:"id" redact:"key"`
 	Source string `json:"source,omitempty"`
 	State  string `json:"state"`
+	// Type, Priority, Description, Rationale and Files come from the Directive of a reviewer, until it is over. They are empty for other sources,
+	// whose texts users have.
+	Type        string   `json:"type,omitempty"`
+	Priority    string   `json:"priority,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Rationale   string   `json:"rationale,omitempty"`
+	Files       []string `json:"files,omitempty"`
 	// Age is the number of tasks that finished since the directive arrived.
 	Age int `json:"age,omitempty"`
 	// Message for users.

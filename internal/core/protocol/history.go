@@ -35,9 +35,10 @@ const (
 	HistoryGate     = "Gate"
 	HistoryQuestion = "Question"
 	HistoryAnswer   = "Answer"
+	HistoryReview   = "Review"
 )
 
-// Events of entries, by their kinds. An attempt ends with its outcome, and a gate has its state as the event.
+// Events of entries, by their kinds. An attempt ends with its outcome, a gate has its state as the event, and a review its outcome.
 const (
 	// HistoryBegun of an attempt or a task.
 	HistoryBegun = "Begun"
@@ -46,7 +47,7 @@ const (
 	HistoryApproved    = "Approved"
 	HistoryUnavailable = "Unavailable"
 	// Events of a task. Ended: the agent's process has ended. Completed: the agent says that it is done. Done: its closing checkpoint is taken
-	// and its gates have passed. Added: gates before the delivery have failed, and an agent gets this task. Dropped: the orders no longer list it.
+	// and its gates have passed. Added: an agent gets this task, because gates before the delivery have failed or directives of reviewers are open. Dropped: the orders no longer list it.
 	// Aborted: it cannot be done, and the work continues without it.
 	HistoryCorrected = "Corrected"
 	HistoryRestarted = "Restarted"
@@ -68,16 +69,17 @@ const (
 // Causes of corrections and restarts of a task.
 const (
 	// CauseCheckpoint: the closing checkpoint is not valid. CauseGate: a gate of the task has failed. CauseDeliveryGate: a gate before the delivery
-	// has. CauseSteering: the watchdog acts against an anomaly.
+	// has. CauseSteering: the watchdog acts against an anomaly. CauseDirectives: directives of reviewers are open after the last task.
 	CauseCheckpoint   = "Checkpoint"
 	CauseGate         = "Gate"
 	CauseDeliveryGate = "DeliveryGate"
 	CauseSteering     = "Steering"
+	CauseDirectives   = "Directives"
 )
 
 // HistoryCauses are all of them.
 func HistoryCauses() []string {
-	return []string{CauseCheckpoint, CauseGate, CauseDeliveryGate, CauseSteering}
+	return []string{CauseCheckpoint, CauseGate, CauseDeliveryGate, CauseSteering, CauseDirectives}
 }
 
 // HistoryEntry is one thing that happened in a Feature. Some of its texts come from the agent, a model or a gate.
@@ -93,7 +95,7 @@ type HistoryEntry struct {
 	Cause string `json:"cause,omitempty"`
 	// Task that it is about; empty for the whole Feature, as with a gate before the delivery.
 	Task string `json:"task,omitempty" redact:"key"`
-	// Name of the gate, the question, or the kind of run of the attempt; the hash of the plan.
+	// Name of the gate, the question, the reviewer, or the kind of run of the attempt; the hash of the plan.
 	Name string `json:"name,omitempty" redact:"key"`
 	// Tree that the gate ran on, and its Duration in milliseconds.
 	Tree     string `json:"tree,omitempty" redact:"key"`
@@ -102,7 +104,7 @@ type HistoryEntry struct {
 	ExitCode int `json:"exitCode,omitempty"`
 	// Message in a line.
 	Message string `json:"message,omitempty"`
-	// Text of it: the proposed plan as JSON, the end of a gate's output, the question, the answer, or what the watchdog tells the agent. Only if the caller
+	// Text of it: the proposed plan as JSON, the end of a gate's output, the question, the answer, the directives of a review, or what the watchdog tells the agent. Only if the caller
 	// asks for one entry.
 	Text string `json:"text,omitempty"`
 	// Missing says what Text lacks, and why; empty if it is complete.

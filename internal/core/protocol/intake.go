@@ -4,6 +4,8 @@
 package protocol
 
 import (
+	"strings"
+
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -168,9 +170,19 @@ type Task struct {
 	Continue bool `json:"continue,omitempty"`
 }
 
-// AddedPrefix begins the names of tasks that agents get because gates before the delivery have failed, and their numbers follow. Tasks of users have
-// one slash at most in their names.
-const AddedPrefix = "delivery/gates/"
+// Beginnings of the names of tasks that agents get after the listed ones; numbers follow. Tasks of users have one slash at most in their names.
+const (
+	// GatesPrefix: gates before the delivery have failed.
+	GatesPrefix = "delivery/gates/"
+	// PolishPrefix: the work is done, and directives of reviewers are open.
+	PolishPrefix = "delivery/polish/"
+)
+
+// Added says whether a task has a name of a task that agents get after the listed ones.
+func Added(task string) bool { return strings.HasPrefix(task, GatesPrefix) || Polishes(task) }
+
+// Polishes says whether the agent addresses directives of reviewers in the task with a name.
+func Polishes(task string) bool { return strings.HasPrefix(task, PolishPrefix) }
 
 // Gate is a command that must exit with 0. A policy has gates of its own.
 type Gate = policy.Gate

@@ -139,6 +139,8 @@ type StatusReport struct {
 	DeliveryGates []GateStatus `json:"deliveryGates,omitempty"`
 	// Directives are the agent's directives and their states; empty if the reporter does not know them.
 	Directives []DirectiveStatus `json:"directives,omitempty"`
+	// Reviews are the newest reviews, the newest last, at most MaxReviews.
+	Reviews []ReviewStatus `json:"reviews,omitempty"`
 }
 
 // Question that the agent asks a user.

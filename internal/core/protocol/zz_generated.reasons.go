@@ -36,6 +36,8 @@ const (
 	ReasonAgentFailed              = "AgentFailed"
 	ReasonProviderUnavailable      = "ProviderUnavailable"
 	ReasonProviderAvailable        = "ProviderAvailable"
+	ReasonReviewed                 = "Reviewed"
+	ReasonReviewSkipped            = "ReviewSkipped"
 	ReasonAgentNotStarted          = "AgentNotStarted"
 	ReasonProving                  = "Proving"
 	ReasonCorrecting               = "Correcting"

@@ -18,6 +18,10 @@ const (
 	Wait Kind = ""
 	// Plan asks a model to divide the work, for Action.Request if a user wants another plan.
 	Plan Kind = "plan"
+	// Consult asks Action.Reviewer to look at the work.
+	Consult Kind = "consult"
+	// Polish gives the agent another task, because directives of reviewers are open after the last one.
+	Polish Kind = "polish"
 	// ApprovePlan notes that a user has approved the plan: Action.Request, with Action.Answer.
 	ApprovePlan Kind = "approvePlan"
 	// Start the agent for Action.Task.
@@ -71,6 +75,8 @@ type Action struct {
 	Gate protocol.Gate
 	// Question that waits, for Park.
 	Question protocol.Question
+	// Reviewer to ask, for Consult.
+	Reviewer string
 	// Trigger of a Checkpoint.
 	Trigger string
 	// Closes: the Checkpoint closes the task, whose process has ended.

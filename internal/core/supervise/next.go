@@ -41,7 +41,7 @@ func over(s State, _ time.Time) (Action, bool) { return Action{}, s.Over() }
 
 func busy(s State, _ time.Time) (Action, bool) {
 	_, plans := s.plans()
-	breakable := s.Doing == Plan && !plans || (s.Doing == Push || s.Doing == Review || s.Doing == Gate || s.Doing == Plan) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
+	breakable := s.Doing == Plan && !plans || (s.Doing == Push || s.Doing == Review || s.Doing == Gate || s.Doing == Plan || s.Doing == Consult) && s.Stopped() || s.Doing == Gate && !s.wanted(s.Proving)
 	if breakable && !s.Cancelled {
 		return Action{Kind: Cancel}, true
 	}
@@ -176,7 +176,10 @@ func tasks(s State, now time.Time) (Action, bool) {
 		if r, plans := s.plans(); plans {
 			return Action{Kind: Plan, Request: r}, true
 		}
-		return s.requested(now)
+		if a, ok := s.requested(now); ok {
+			return a, true
+		}
+		return s.consults()
 	}
 	switch phase := s.Tasks[i].Phase; {
 	case phase == Failed:
@@ -211,6 +214,9 @@ func tasks(s State, now time.Time) (Action, bool) {
 	}
 	if now.Before(s.Checkpoints.RetryAt) { // it could not be prepared
 		return Action{Until: s.Checkpoints.RetryAt}, true
+	}
+	if a, ok := s.consults(); ok && !s.Tasks[i].Begun {
+		return a, true
 	}
 	return Action{Kind: Start, Task: s.Tasks[i].Name}, true
 }

@@ -227,6 +227,8 @@ type State struct {
 	AnyDone bool
 	// MaxRetries of an agent that fails in a task that Continues.
 	MaxRetries int
+	// Breakpoint between two tasks; zero while a task is at work.
+	Breakpoint Breakpoint
 	// Planning by a model.
 	Planning    Planning
 	Agent       Agent

@@ -230,6 +230,8 @@ func (p *player) describe(a supervise.Action) string {
 		words = append(words, a.Gate.Name, "of", a.Task)
 	case supervise.Drop:
 		words = append(words, a.Task)
+	case supervise.Consult:
+		words = append(words, a.Reviewer)
 	case supervise.Plan, supervise.ApprovePlan:
 		words = append(words, a.Request.ID)
 	case supervise.Abort:
@@ -275,6 +277,9 @@ func (p *player) describe(a supervise.Action) string {
 func (p *player) event(now time.Time, name string, args []string) {
 	e := p.parse(name, args)
 	p.state = p.state.Apply(e, now)
+	if name == "consulted" { // "consulted Design": that one is still due
+		p.state = p.state.Apply(supervise.Breakpoint{Due: args}, now)
+	}
 }
 
 func (p *player) parse(name string, args []string) supervise.Event {
@@ -308,6 +313,14 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Resisted{Message: arg}
 	case "aborted":
 		return supervise.CalledOff{}
+	case "due": // "due CodeStyle Design": reviewers, between two tasks
+		return supervise.Breakpoint{Due: args}
+	case "polish": // after the last task, directives of reviewers are open
+		return supervise.Breakpoint{Polish: true}
+	case "consulted":
+		return supervise.Consulted{}
+	case "polished":
+		return supervise.Polished{Task: args[0]}
 	case "frozen":
 		return supervise.FrozenNow{}
 	case "thawed":

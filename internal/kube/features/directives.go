@@ -11,6 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
 // directives that the agent of a Feature is given: those of people, and what others have delivered where the policy tells agents of it.
@@ -23,6 +24,19 @@ func directives(f *v1alpha1.Feature, effective policy.Effective) (list []protoco
 	for _, n := range foreignDeliveries(f.Status.Deliveries) {
 		if d := n.Directive(effective.Concurrency.Deliveries); d != nil {
 			list = append(list, *d)
+		}
+	}
+	return list
+}
+
+// reviewed are the open directives of reviewers, as the watchdog gives them to the agent.
+func reviewed(states []v1alpha1.DirectiveStatus) (list []protocol.Directive) {
+	for _, d := range states {
+		open := d.State == protocol.DirectivePending || d.State == protocol.DirectiveActive
+		if open && d.Description != "" && review.Is(d.Source) {
+			list = append(list, protocol.Directive{
+				ID: d.ID, Source: d.Source, Type: d.Type, Priority: d.Priority, Description: d.Description, Rationale: d.Rationale, Files: d.Files,
+			})
 		}
 	}
 	return list

@@ -15,6 +15,7 @@ import (
 func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instructions.Facts {
 	known, finished := map[string]v1alpha1.TaskStatus{}, 0
 	var states []protocol.DirectiveStatus
+	given := directives(f, effective)
 	if run := f.Status.Run; run != nil {
 		for _, t := range run.Tasks {
 			known[t.Name] = t
@@ -25,6 +26,7 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 		for _, d := range run.Directives {
 			states = append(states, protocol.DirectiveStatus{ID: d.ID, Source: d.Source, State: d.State, Age: int(d.Age), Message: d.Message})
 		}
+		given = append(given, reviewed(run.Directives)...)
 	}
 	o := Added(f, Planned(f, Orders(f, effective, "", nil)))
 	facts := instructions.Of(o, task, bounded(f, o.Plan, effective), func(name string) instructions.Task {
@@ -39,6 +41,6 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 		}
 		return is
 	})
-	facts.Directives = directed.Reported(states, directives(f, effective), finished).Instructions()
+	facts.Directives = directed.Reported(states, given, finished).Instructions()
 	return facts
 }

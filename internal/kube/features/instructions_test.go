@@ -5,6 +5,7 @@ package features
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,11 +60,18 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 			j.Tasks[task.Name] = have
 			report.Tasks = append(report.Tasks, protocol.TaskStatus{Name: task.Name, State: state})
 		}
-		given := func() directed.List { return j.Directives.Given(o.Directives, j.TasksDone()) }
+		for i := range rapid.IntRange(0, 14).Draw(r, "found") {
+			j.Found = append(j.Found, protocol.Directive{
+				ID: fmt.Sprintf("code-style/%d", i), Source: protocol.SourceCodeStyle, Type: rapid.SampledFrom([]string{protocol.DirectiveCleanup, protocol.DirectiveFunctional}).Draw(r, "type"),
+				Priority:    rapid.SampledFrom([]string{protocol.PriorityCritical, protocol.PriorityNormal, protocol.PriorityLow}).Draw(r, "priority"),
+				Description: plain.Line("Name it "+rapid.String().Draw(r, "description"), 700), Rationale: plain.Line(rapid.String().Draw(r, "rationale"), 200), Files: []string{"web/a b.ts"},
+			})
+		}
+		given := func() directed.List { return j.Directives.Given(slices.Concat(o.Directives, j.Found), j.TasksDone()) }
 		j.Directives = j.Directives.With(given().Follow())
-		for _, d := range o.Directives {
+		for _, d := range slices.Concat(o.Directives, j.Found) {
 			if rapid.Bool().Draw(r, "told") {
-				j.Directives = j.Directives.With(given().Learn(directed.News{Told: []string{d.ID}, How: "told", Words: []directed.Word{{ID: rapid.SampledFrom(o.Directives).Draw(r, "said").ID, Outcome: directed.Done}}}))
+				j.Directives = j.Directives.With(given().Learn(directed.News{Told: []string{d.ID}, How: "told", Words: []directed.Word{{ID: rapid.SampledFrom(slices.Concat(o.Directives, j.Found)).Draw(r, "said").ID, Outcome: directed.Done}}}))
 			}
 		}
 		report.Directives = given().Status()

@@ -247,8 +247,8 @@ func Added(f *v1alpha1.Feature, o protocol.Orders) protocol.Orders {
 	last := o.Tasks[len(o.Tasks)-1]
 	o.Tasks = slices.Clone(o.Tasks)
 	for _, t := range f.Status.Run.Tasks {
-		if strings.HasPrefix(t.Name, protocol.AddedPrefix) {
-			o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Gates: last.Gates})
+		if protocol.Added(t.Name) {
+			o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Gates: last.Gates, Continue: protocol.Polishes(t.Name)})
 		}
 	}
 	return o

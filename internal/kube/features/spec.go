@@ -235,7 +235,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 // unlisted says that the user has removed a task that the watchdog has reported. If a model divides the work, the watchdog may know a newer plan than
 // the status, so that only the watchdog knows the tasks.
 func unlisted(f *v1alpha1.Feature, task string) bool {
-	if task == "" || planning(f) != "" || strings.HasPrefix(task, protocol.AddedPrefix) {
+	if task == "" || planning(f) != "" || protocol.Added(task) {
 		return false
 	}
 	return !slices.ContainsFunc(listedTasks(f), func(t protocol.Task) bool { return t.Name == task })

@@ -34,7 +34,7 @@ func ruleFields() []field[*v1alpha1.Rules] {
 				return m.Role != "primary" && m.Role != "summarizer" && m.Role != "supervisor"
 			})
 		}},
-		{"reviewers", func(r *v1alpha1.Rules) bool { return r.Reviewers != nil }},
+		{"reviewers.knowledge", func(r *v1alpha1.Rules) bool { return r.Reviewers != nil && r.Reviewers.Knowledge != nil }},
 	}
 }
 

@@ -46,6 +46,7 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 	var ack protocol.ReportAck
 	var refused *errConflict
 	var fresh []protocol.Report
+	var reviews []v1alpha1.ReviewStatus
 	update := func(ctx context.Context, key types.NamespacedName, change runChange) error {
 		return s.store.updateCached(ctx, key, change, nil)
 	}
@@ -74,7 +75,9 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 		}
 		logUnusual(log, f, run, stored)
 		fresh = runstatus.Fresh(run, f.Status.Attempt, stored)
-		return runstatus.Fold(run, f.Name, f.Status.Attempt, stored), nil
+		next := runstatus.Fold(run, f.Name, f.Status.Attempt, stored)
+		reviews = runstatus.NewReviews(run, next)
+		return next, nil
 	})
 	if err != nil {
 		return protocol.ReportAck{}, err
@@ -84,6 +87,13 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 		if f := r.Failed; f != nil {
 			s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, v1alpha1.ReasonCheckpointFailed, "Checkpoint", "%s", runstatus.FailureMessage(*f))
 		}
+	}
+	for _, r := range reviews {
+		kind, reason := corev1.EventTypeNormal, v1alpha1.ReasonReviewed
+		if r.Outcome == protocol.ReviewSkipped {
+			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonReviewSkipped
+		}
+		s.options.Recorder.Eventf(caller.Feature, nil, kind, reason, "Review", "%s", runstatus.ReviewMessage(r))
 	}
 	if refused != nil {
 		s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, reasonCheckpointConflict, "Record", "%s", refused.reason)

@@ -208,6 +208,41 @@ func TestAFailedCheckpointIsTold(t *testing.T) {
 	}
 }
 
+// TestReviewsAreTold in an Event each, once, and stand in the status.
+func TestReviewsAreTold(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	status := func(list ...protocol.ReviewStatus) protocol.StatusReport {
+		return protocol.StatusReport{State: protocol.StateActive, Reviews: list}
+	}
+	style := protocol.ReviewStatus{Reviewer: protocol.SourceCodeStyle, Task: "login/form", Outcome: protocol.ReviewMinorDrift, Directives: 1, Summary: "Code style review: 1 inconsistency, 1 cleanup directive", Time: reports.Noon}
+	design := protocol.ReviewStatus{Reviewer: protocol.SourceDesign, Task: "login/form", Outcome: protocol.ReviewSkipped, Summary: "the model is away", Time: reports.Noon}
+	for range 2 { // the answer to the first was lost
+		if got := r.post(t, login.Token, reports.New(1, 1, status(style)), reports.New(1, 2, status(style, design))); got.code != http.StatusOK {
+			t.Fatalf("answered %d: %s", got.code, got.body)
+		}
+	}
+	if got := r.post(t, login.Token, reports.New(1, 3, status(style, design))); got.code != http.StatusOK {
+		t.Fatalf("answered %d: %s", got.code, got.body)
+	}
+	if got := run(t, login.Feature); len(got.Reviews) != 2 || got.Reviews[0].Reviewer != protocol.SourceCodeStyle {
+		t.Errorf("recorded %+v", got.Reviews)
+	}
+	for _, want := range []string{
+		"Normal Reviewed After task login/form: Code style review: 1 inconsistency, 1 cleanup directive",
+		"Warning ReviewSkipped After task login/form: Design review was skipped: the model is away",
+	} {
+		if event := <-r.recorder.Events; event != want {
+			t.Errorf("the event is %q, want %q", event, want)
+		}
+	}
+	select {
+	case event := <-r.recorder.Events:
+		t.Errorf("and %q", event)
+	default:
+	}
+}
+
 // TestARollbackThatWasNotKept: a manager, or a definition of Checkpoints, from before rollbacks were told of has made the Checkpoint and died.
 func TestARollbackThatWasNotKept(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))

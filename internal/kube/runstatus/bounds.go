@@ -40,6 +40,11 @@ func Bound(run v1alpha1.RunStatus) v1alpha1.RunStatus {
 	}
 	next.Requests = next.Requests[max(0, len(next.Requests)-maxRequests):]
 	shortenMessages(&next, maxMessage)
+	for _, all := range []bool{false, true} {
+		if runSize(next) > maxRunBytes {
+			withoutTexts(&next, all)
+		}
+	}
 	for _, limit := range []int{shortMessage, shortestMessage} {
 		if runSize(next) > maxRunBytes {
 			shortenMessages(&next, limit)
@@ -57,6 +62,9 @@ func shortenMessages(run *v1alpha1.RunStatus, limit int) {
 	}
 	for i := range run.Directives {
 		run.Directives[i].Message = plain.CutRunes(run.Directives[i].Message, limit)
+	}
+	for i := range run.Reviews {
+		run.Reviews[i].Summary = plain.CutRunes(run.Reviews[i].Summary, limit)
 	}
 	for i := range run.Tasks {
 		run.Tasks[i].Message = plain.CutRunes(run.Tasks[i].Message, min(limit, protocol.MaxTaskMessage))

@@ -6,6 +6,7 @@ package runstatus
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,16 @@ func TestNoRunIsRefused(t *testing.T) {
 			status.Directives = append(status.Directives, protocol.DirectiveStatus{
 				ID: fmt.Sprintf("%0128d", n), Source: protocol.SourcePerson, State: protocol.DirectiveActive, Age: rapid.IntRange(0, 1<<40).Draw(t, "age"), Message: said,
 			})
+		}
+		for n := range rapid.SampledFrom([]int{0, 1, protocol.MaxReviews}).Draw(t, "reviews") {
+			status.Reviews = append(status.Reviews, protocol.ReviewStatus{Reviewer: protocol.SourceDesign, Task: said, Outcome: protocol.ReviewMinorDrift, Directives: n % 12, Summary: said, Time: at})
+		}
+		if rapid.Bool().Draw(t, "reviewed") {
+			for i := range status.Directives[:min(len(status.Directives), 8)] {
+				d := &status.Directives[i]
+				d.Source, d.Type, d.Priority, d.Description, d.Rationale = protocol.SourceCodeStyle, protocol.DirectiveCleanup, protocol.PriorityLow, said, said
+				d.Files = slices.Repeat([]string{said}, rapid.SampledFrom([]int{0, 1, 20}).Draw(t, "files"))
+			}
 		}
 		name, message := text.Draw(t, "name"), text.Draw(t, "result")
 		for n := range rapid.SampledFrom([]int{0, 1, 2048}).Draw(t, "tasks") {

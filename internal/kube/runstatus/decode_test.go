@@ -25,6 +25,11 @@ func directed(list ...protocol.DirectiveStatus) protocol.StatusReport {
 	return protocol.StatusReport{State: protocol.StateIdle, Directives: list}
 }
 
+// looked is a status with reviews.
+func looked(list ...protocol.ReviewStatus) protocol.StatusReport {
+	return protocol.StatusReport{State: protocol.StateIdle, Reviews: list}
+}
+
 func TestDecode(t *testing.T) {
 	idle := protocol.StatusReport{State: protocol.StateIdle}
 	checkpoint := func(change func(*protocol.CheckpointReport)) protocol.Report {
@@ -88,7 +93,16 @@ func TestDecode(t *testing.T) {
 		"directive without id":    {body: encode(t, good, status(directed(protocol.DirectiveStatus{State: "Active", Source: "Person"}))), want: "status.directives[0].id", wantIndex: 2},
 		"directive twice":         {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Person"}, protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Person"}))), want: `status.directives[1].id "a" is there twice`, wantIndex: 2},
 		"state of a directive":    {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Loved", Source: "Person"}))), want: `status.directives[0].state "Loved" is not one of Pending`, wantIndex: 2},
-		"source of a directive":   {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Agent"}))), want: `status.directives[0].source "Agent" is not one of Person, Feature`, wantIndex: 2},
+		"source of a directive":   {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Agent"}))), want: `status.directives[0].source "Agent" is not Person, Feature or a reviewer`, wantIndex: 2},
+		"directive of a reviewer": {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "design/1", Source: "Design", State: "Active", Type: "Functional", Priority: "Critical", Description: "Do it.", Files: []string{"a"}})))},
+		"type of a directive":     {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Design", Type: "Whim"}))), want: `status.directives[0].type "Whim" is not one of Functional, Cleanup`, wantIndex: 2},
+		"priority of a directive": {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Design", Priority: "Now"}))), want: `status.directives[0].priority "Now" is not one of Critical`, wantIndex: 2},
+		"reviews":                 {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "CodeStyle", Task: "a", Outcome: "MinorDrift", Directives: 12, Time: reports.Noon}, protocol.ReviewStatus{Reviewer: "Design", Outcome: "Skipped", Time: reports.Noon})))},
+		"too many reviews":        {body: encode(t, good, status(looked(make([]protocol.ReviewStatus, 17)...))), want: "status.reviews has 17 entries, more than 16", wantIndex: 2},
+		"review of nobody":        {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "Crowd", Outcome: "Aligned", Time: reports.Noon}))), want: `status.reviews[0].reviewer "Crowd" is not a reviewer`, wantIndex: 2},
+		"outcome of a review":     {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "Design", Outcome: "Bored", Time: reports.Noon}))), want: `status.reviews[0].outcome "Bored" is not one of Aligned, MinorDrift, Skipped`, wantIndex: 2},
+		"directives of a review":  {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "Design", Outcome: "MinorDrift", Directives: 13, Time: reports.Noon}))), want: "status.reviews[0].directives is not a number from 0 to 12", wantIndex: 2},
+		"review without a time":   {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "Design", Outcome: "Aligned"}))), want: "status.reviews[0].time is missing", wantIndex: 2},
 		"age of a directive":      {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Person", Age: -1}))), want: "status.directives[0].age", wantIndex: 2},
 		"too many tasks":          {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: make([]protocol.TaskStatus, maxTasks+1)})), want: "status.tasks has", wantIndex: 2},
 		"request without an id":   {body: encode(t, good, reports.New(1, 2, protocol.RequestReport{})), want: "request.id", wantIndex: 2},

@@ -151,6 +151,11 @@ func TestRulesReachTheCore(t *testing.T) {
 			MaxFiles:         ptr.To[int64](5), MaxFileSize: &size, MaxWorkspaceSize: &size, MaxWorkspaceFiles: ptr.To[int64](6),
 			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
 		},
+		Reviewers: &v1alpha1.ReviewerRules{
+			CodeStyle:        &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](2), OnMilestone: ptr.To(false), Instructions: "Name it."},
+			Design:           &v1alpha1.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To[int32](0), OnMilestone: ptr.To(true), Instructions: "Split it."},
+			UrgencyThreshold: "0.75", MaxDirectives: ptr.To[int32](4), PolishTasks: ptr.To[int32](0),
+		},
 		Gates:       []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "licenses", Command: []string{"check"}, Timeout: &metav1.Duration{Duration: time.Minute}}, Image: "i"}},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}, ModelProviders: v1alpha1.ModelProvidersAllow},
@@ -189,6 +194,13 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	if diff := cmp.Diff(policy.QuestionRules{Asking: policy.AskGuess, Timeout: ptr.To(time.Hour), ParkAfter: new(time.Duration)}, got.Questions); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(policy.ReviewerRules{
+		CodeStyle:        policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(2), OnMilestone: ptr.To(false), Instructions: "Name it."},
+		Design:           policy.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To(0), OnMilestone: ptr.To(true), Instructions: "Split it."},
+		UrgencyThreshold: ptr.To[int64](75), MaxDirectives: ptr.To(4), PolishTasks: ptr.To(0),
+	}, got.Reviewers); diff != "" {
+		t.Errorf("reviewers (-want +got):\n%s", diff)
 	}
 	if want := (policy.Role{Name: "dba", SaluteEveryTurns: 2, Stall: 3, Alternate: "a", Contingent: "c", Emergency: "e"}); got.Roles[0] != want {
 		t.Errorf("role %+v", got.Roles[0])

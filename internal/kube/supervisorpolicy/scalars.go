@@ -6,6 +6,8 @@ package supervisorpolicy
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -56,6 +58,10 @@ func scalar(out *policy.Rules, row policy.Row, value any) error {
 			n, err := amount(v)
 			row.SetMoney(out, n)
 			return err
+		case row.SetHundredths != nil:
+			n, err := hundredths(v)
+			row.SetHundredths(out, n)
+			return err
 		case row.SetNumber != nil:
 			n, err := bytes(v)
 			if err != nil {
@@ -77,6 +83,17 @@ func amount(text string) (int64, error) {
 		return 1, err
 	}
 	return n, nil
+}
+
+var decimal = regexp.MustCompile(`^([0-9]{1,3})(?:\.([0-9]{1,2}))?$`)
+
+// hundredths of a decimal number. What is none is the least that there is.
+func hundredths(text string) (int64, error) {
+	parts := decimal.FindStringSubmatch(text)
+	if parts == nil {
+		return 1, fmt.Errorf("%q is not a decimal number with at most 2 digits after the point: give one such as 1.0", text)
+	}
+	return strconv.ParseInt(parts[1]+(parts[2] + "00")[:2], 10, 64)
 }
 
 // bytes of a quantity.

@@ -60,7 +60,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 		fail(w, failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no task %q: it has %s", key.Name, query.Get(paramTask), taskNames(tasks))))
 		return
 	}
-	if strings.HasPrefix(tasks[at].Name, protocol.AddedPrefix) {
+	if protocol.Added(tasks[at].Name) {
 		if tasks[at].Instructions, err = s.added(r.Context(), &f, tasks[at].Name); err != nil {
 			s.options.Logger.Error(err, "Cannot read the ledger", "feature", key)
 			fail(w, failure(http.StatusServiceUnavailable, "the manager cannot read the instructions of this task from the gateway's ledger at the moment; features/log of this Feature has them too"))

@@ -678,16 +678,34 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: age
       type:
         scalar: numeric
+    - name: description
+      type:
+        scalar: string
+    - name: files
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: id
       type:
         scalar: string
     - name: message
       type:
         scalar: string
+    - name: priority
+      type:
+        scalar: string
+    - name: rationale
+      type:
+        scalar: string
     - name: source
       type:
         scalar: string
     - name: state
+      type:
+        scalar: string
+    - name: type
       type:
         scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Doctrine
@@ -1673,6 +1691,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: everyTasks
       type:
         scalar: numeric
+    - name: instructions
+      type:
+        scalar: string
     - name: onMilestone
       type:
         scalar: boolean
@@ -1688,6 +1709,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: knowledge
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRule
+    - name: maxDirectives
+      type:
+        scalar: numeric
+    - name: polishTasks
+      type:
+        scalar: numeric
     - name: urgencyThreshold
       type:
         scalar: string

@@ -67,7 +67,7 @@ func answers(o protocol.Orders, asked map[string]string) (list []protocol.Direct
 // now are the directives that are given, and how far each is.
 func (s *Service) now() directives.List {
 	j := s.journal.State()
-	return j.Directives.Given(s.given, j.TasksDone())
+	return j.Directives.Given(slices.Concat(s.given, j.Found), j.TasksDone())
 }
 
 // Given are the current directives with their states.
@@ -79,6 +79,9 @@ func (s *Service) Given() directives.List {
 
 // Open are the directives that the agent must receive, or must still address.
 func (s *Service) Open() []directives.Directive { return s.Given().Open() }
+
+// OpenOfReviewers are the ids of the reviewers' directives that are open.
+func (s *Service) OpenOfReviewers() []string { return journal.Open(s.Given()) }
 
 // Status of all, as it is reported.
 func (s *Service) Status() []protocol.DirectiveStatus { return s.Given().Status() }

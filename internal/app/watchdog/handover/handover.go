@@ -261,13 +261,13 @@ func (s *Service) compare(ctx context.Context, e entry, c *protocol.Changes) err
 		return err
 	}
 	return aside.Patch(ctx, from, to, changes.MaxFile, func(in *bufio.Reader) (err error) {
-		c.Patch, c.Missing, err = s.maker.Patch(ctx, in, contents(aside))
+		c.Patch, c.Missing, err = s.maker.Patch(ctx, in, Contents(aside))
 		return err
 	})
 }
 
-// contents of files in the repository.
-func contents(aside *git.Aside) changes.Contents {
+// Contents of files in the repository, for changes.Maker.
+func Contents(aside *git.Aside) changes.Contents {
 	return func(ctx context.Context, id string) ([]byte, error) {
 		parsed, err := objects.ParseID(id)
 		if err != nil {

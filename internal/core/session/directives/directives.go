@@ -143,6 +143,22 @@ func (d Directive) rank() int {
 	return r
 }
 
+// untold is 0 for a directive that the agent has received, and 1 for any other.
+func (d Directive) untold() int {
+	if d.entry.State == protocol.DirectiveActive {
+		return 0
+	}
+	return 1
+}
+
+// reviewed is 1 for a directive of a reviewer, and 0 for any other: users come first.
+func (d Directive) reviewed() int {
+	if personal(d.Source) {
+		return 0
+	}
+	return 1
+}
+
 // List has the current directives with their states. The zero List has none. A List never changes: With returns another one.
 type List struct {
 	given    []Directive
@@ -182,14 +198,16 @@ func (l List) Follow() (changes []Entry) {
 				fmt.Sprintf("%d tasks were finished since it was given, and Cleanup directives are dropped then: give it another id, or make it Functional", age)))
 		}
 	}
+	changes = append(changes, l.surplus()...)
 	for _, e := range l.book {
 		if !e.Given || now[e.ID] {
 			continue
 		}
-		switch e.State {
-		case protocol.DirectivePending:
+		switch {
+		case !personal(e.Source): // nobody takes back what a reviewer has given: it is over
+		case e.State == protocol.DirectivePending:
 			e = l.over(e, protocol.DirectiveDropped, takenBack+" before the watchdog told the agent")
-		case protocol.DirectiveActive, protocol.DirectiveEscalated:
+		case e.State == protocol.DirectiveActive, e.State == protocol.DirectiveEscalated:
 			e = l.over(e, protocol.DirectiveAddressed, takenBack)
 		}
 		e.Given = false
@@ -198,11 +216,37 @@ func (l List) Follow() (changes []Entry) {
 	return changes
 }
 
+// surplus drops the least important Cleanup directives of reviewers, of which at most maxCleanup may be open. What the agent works on counts for more.
+func (l List) surplus() (changes []Entry) {
+	var cleanup []Directive
+	for _, d := range l.given {
+		if !personal(d.Source) && d.ages() && (d.open() || !d.entry.Given) {
+			cleanup = append(cleanup, d)
+		}
+	}
+	slices.SortStableFunc(cleanup, func(x, y Directive) int {
+		return cmp.Or(cmp.Compare(x.untold(), y.untold()), cmp.Compare(x.rank(), y.rank()))
+	})
+	for _, d := range cleanup[min(len(cleanup), maxCleanup):] {
+		e := Entry{ID: d.ID, Sum: d.sum, Source: d.Source, Given: true, Born: cmp.Or(d.entry.Born, l.finished)}
+		changes = append(changes, l.over(e, protocol.DirectiveDropped,
+			fmt.Sprintf("%d Cleanup directives of reviewers are open, and no more are kept: this one is the least important", maxCleanup)))
+	}
+	return changes
+}
+
+// personal says whether the source of a directive is a user or another Feature, and no reviewer.
+func personal(source string) bool {
+	return source == "" || source == protocol.SourcePerson || source == protocol.SourceFeature
+}
+
 // Open are the directives that the agent must receive, or must still address, in the sequence in which it gets them. It contains at most as
 // many Cleanup directives as the agent gets at a time.
 func (l List) Open() []Directive {
 	open := slices.DeleteFunc(slices.Clone(l.given), func(d Directive) bool { return !d.open() })
-	slices.SortStableFunc(open, func(x, y Directive) int { return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.at, y.at)) })
+	slices.SortStableFunc(open, func(x, y Directive) int {
+		return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.reviewed(), y.reviewed()), cmp.Compare(x.at, y.at))
+	})
 	// Those that the agent has been told count first: what it works on is not taken from it by what came later.
 	cleanup := 0
 	for _, d := range open {
@@ -311,7 +355,7 @@ func (l List) told(ids []string, how string) (changes []Entry) {
 // Status of all, as it is reported.
 func (l List) Status() (list []protocol.DirectiveStatus) {
 	open := l.Open()
-	for _, e := range l.book {
+	for i, e := range l.book {
 		s := protocol.DirectiveStatus{ID: e.ID, Source: e.Source, State: e.State, Age: e.Age, Message: e.Message}
 		if e.open() {
 			s.Age = max(l.finished-e.Born, 0)
@@ -322,7 +366,20 @@ func (l List) Status() (list []protocol.DirectiveStatus) {
 				s.Message = fmt.Sprintf("it waits: the agent has %d open Cleanup directives, and more are not given at a time", maxCleanup)
 			}
 		}
+		if d := l.current(i); d != nil && !personal(e.Source) {
+			s.Type, s.Priority, s.Description, s.Rationale, s.Files = d.Type, d.Priority, d.Description, d.Rationale, d.Files
+		}
 		list = append(list, s)
 	}
 	return list
+}
+
+// current is the directive of an entry of the book; nil for one that is not given any more.
+func (l List) current(at int) *Directive {
+	for i := range l.given {
+		if l.given[i].at == at {
+			return &l.given[i]
+		}
+	}
+	return nil
 }

@@ -152,6 +152,50 @@ func TestCap(t *testing.T) {
 	}
 }
 
+// byReviewer makes a Cleanup directive that a reviewer has given.
+func byReviewer(d *protocol.Directive) {
+	d.Source, d.Type = protocol.SourceCodeStyle, protocol.DirectiveCleanup
+}
+
+// TestSurplusOfReviewers: of more than ten open Cleanup directives, the least important ones that the agent has not received are dropped; never those of
+// people, which also come first.
+func TestSurplusOfReviewers(t *testing.T) {
+	var list []protocol.Directive
+	for i := range maxCleanup {
+		list = append(list, given(fmt.Sprintf("r%02d", i), byReviewer, low))
+	}
+	var book Book
+	book = book.With(book.Given(list, 1).Follow())
+	book = book.With(book.Given(list, 1).Learn(News{Told: []string{"r00"}, How: "told"}))
+	list = append(list, given("late", byReviewer), given("mine", cleanup, low))
+	book = book.With(book.Given(list, 2).Follow())
+	got := map[string]string{}
+	for _, s := range book.Given(list, 2).Status() {
+		got[s.ID] = s.State
+	}
+	if got["r00"] != protocol.DirectiveActive || got["r01"] != protocol.DirectivePending || got["r09"] != protocol.DirectiveDropped || got["late"] != protocol.DirectivePending || got["mine"] != protocol.DirectivePending {
+		t.Errorf("states: %v", got)
+	}
+	if open := ids(book.Given(list, 2).Open()); len(open) != maxCleanup || !slices.Equal(open[:3], []string{"late", "mine", "r00"}) {
+		t.Errorf("open: %q", open)
+	}
+	if again := book.Given(list, 2).Follow(); len(again) != 0 {
+		t.Errorf("it changes again: %+v", again)
+	}
+}
+
+// TestAReviewerTakesNothingBack: a directive of a reviewer that is not given any more keeps the state in which it was.
+func TestAReviewerTakesNothingBack(t *testing.T) {
+	list := []protocol.Directive{given("r", byReviewer)}
+	var book Book
+	book = book.With(book.Given(list, 1).Follow())
+	book = book.With(book.Given(list, 1).Learn(News{Told: []string{"r"}, How: "told"}))
+	book = book.With(book.Given(nil, 1).Follow())
+	if diff := cmp.Diff([]string{"r Active 0"}, states(book, nil, 1)); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+}
+
 // TestWords: an agent's answer says what became of a directive in one form alone.
 func TestWords(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -359,5 +403,26 @@ func TestNoPersonStandsForADelivery(t *testing.T) {
 	list = append(list, given("a"))
 	if got := note(); !strings.HasPrefix(got, "[SUPERVISOR] Turn 3: word from the people who are in charge of this work.\n") {
 		t.Error(got)
+	}
+}
+
+// TestStatusHasTheTextsOfReviewers while these are given: users cannot read them anywhere else. They have those of other sources.
+func TestStatusHasTheTextsOfReviewers(t *testing.T) {
+	found := protocol.Directive{
+		ID: "design/1", Source: protocol.SourceDesign, Type: protocol.DirectiveFunctional, Priority: protocol.PriorityCritical, Description: "Lock the store.", Rationale: "Two tasks write.", Files: []string{"store.go"},
+	}
+	list := []protocol.Directive{given("a"), found}
+	var book Book
+	book = book.With(book.Given(list, 0).Follow())
+	s := book.Given(list, 0).Status()
+	if s[0].Description != "" || len(s[0].Files) > 0 {
+		t.Errorf("a directive of a person: %+v", s[0])
+	}
+	got := protocol.Directive{ID: s[1].ID, Source: s[1].Source, Type: s[1].Type, Priority: s[1].Priority, Description: s[1].Description, Rationale: s[1].Rationale, Files: s[1].Files}
+	if diff := cmp.Diff(found, got); diff != "" {
+		t.Errorf("a directive of a reviewer (-want +got):\n%s", diff)
+	}
+	if s := book.Given(list[:1], 0).Status(); s[1].Description != "" {
+		t.Errorf("a directive that is not given any more: %+v", s[1])
 	}
 }

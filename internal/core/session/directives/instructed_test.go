@@ -57,10 +57,13 @@ func TestInstructionsAreQuoted(t *testing.T) {
 
 // TestReported: what a report says leads to the instructions that the watchdog's own book leads to.
 func TestReported(t *testing.T) {
+	style := func(d *protocol.Directive) {
+		d.Source, d.Type, d.Files = protocol.SourceCodeStyle, protocol.DirectiveCleanup, []string{"a.go"}
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		var list []protocol.Directive
 		for i := range rapid.IntRange(1, 20).Draw(r, "directives") {
-			change := rapid.SampledFrom([]func(*protocol.Directive){cleanup, critical, low, inform, func(*protocol.Directive) {}}).Draw(r, "kind")
+			change := rapid.SampledFrom([]func(*protocol.Directive){cleanup, critical, low, inform, style, func(*protocol.Directive) {}}).Draw(r, "kind")
 			list = append(list, given(string(rune('a'+i)), change))
 		}
 		var book Book

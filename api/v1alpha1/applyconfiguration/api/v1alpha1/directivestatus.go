@@ -20,6 +20,16 @@ type DirectiveStatusApplyConfiguration struct {
 	Age *int32 `json:"age,omitempty"`
 	// message explains the state.
 	Message *string `json:"message,omitempty"`
+	// type is Functional or Cleanup. It is empty if no reviewer gave the directive, as are priority, description, rationale and files.
+	Type *string `json:"type,omitempty"`
+	// priority is Critical, Normal or Low.
+	Priority *string `json:"priority,omitempty"`
+	// description says what the agent must address, in the words of the reviewer.
+	Description *string `json:"description,omitempty"`
+	// rationale says why, in the words of the reviewer.
+	Rationale *string `json:"rationale,omitempty"`
+	// files are the files that the directive is about.
+	Files []string `json:"files,omitempty"`
 }
 
 // DirectiveStatusApplyConfiguration constructs a declarative configuration of the DirectiveStatus type for use with
@@ -65,5 +75,47 @@ func (b *DirectiveStatusApplyConfiguration) WithAge(value int32) *DirectiveStatu
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *DirectiveStatusApplyConfiguration) WithMessage(value string) *DirectiveStatusApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithType sets the Type field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Type field is set to the value of the last call.
+func (b *DirectiveStatusApplyConfiguration) WithType(value string) *DirectiveStatusApplyConfiguration {
+	b.Type = &value
+	return b
+}
+
+// WithPriority sets the Priority field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Priority field is set to the value of the last call.
+func (b *DirectiveStatusApplyConfiguration) WithPriority(value string) *DirectiveStatusApplyConfiguration {
+	b.Priority = &value
+	return b
+}
+
+// WithDescription sets the Description field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Description field is set to the value of the last call.
+func (b *DirectiveStatusApplyConfiguration) WithDescription(value string) *DirectiveStatusApplyConfiguration {
+	b.Description = &value
+	return b
+}
+
+// WithRationale sets the Rationale field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rationale field is set to the value of the last call.
+func (b *DirectiveStatusApplyConfiguration) WithRationale(value string) *DirectiveStatusApplyConfiguration {
+	b.Rationale = &value
+	return b
+}
+
+// WithFiles adds the given value to the Files field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Files field.
+func (b *DirectiveStatusApplyConfiguration) WithFiles(values ...string) *DirectiveStatusApplyConfiguration {
+	for i := range values {
+		b.Files = append(b.Files, values[i])
+	}
 	return b
 }

@@ -10,12 +10,14 @@ package v1alpha1
 //
 // ReviewerRule says when a reviewer runs.
 type ReviewerRuleApplyConfiguration struct {
-	// enabled says whether the reviewer runs.
+	// enabled says whether the reviewer runs. By default, it runs where a policy names a model for the role supervisor.
 	Enabled *bool `json:"enabled,omitempty"`
-	// everyTasks is the number of finished tasks after which the reviewer runs.
+	// everyTasks is the number of finished tasks since its last review after which the reviewer runs. 0 does not count tasks.
 	EveryTasks *int32 `json:"everyTasks,omitempty"`
 	// onMilestone makes the reviewer run when a milestone is complete.
 	OnMilestone *bool `json:"onMilestone,omitempty"`
+	// instructions are what a team adds to the instructions of the reviewer, for example conventions that are not in the repository.
+	Instructions *string `json:"instructions,omitempty"`
 }
 
 // ReviewerRuleApplyConfiguration constructs a declarative configuration of the ReviewerRule type for use with
@@ -45,5 +47,13 @@ func (b *ReviewerRuleApplyConfiguration) WithEveryTasks(value int32) *ReviewerRu
 // If called multiple times, the OnMilestone field is set to the value of the last call.
 func (b *ReviewerRuleApplyConfiguration) WithOnMilestone(value bool) *ReviewerRuleApplyConfiguration {
 	b.OnMilestone = &value
+	return b
+}
+
+// WithInstructions sets the Instructions field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Instructions field is set to the value of the last call.
+func (b *ReviewerRuleApplyConfiguration) WithInstructions(value string) *ReviewerRuleApplyConfiguration {
+	b.Instructions = &value
 	return b
 }

@@ -8,16 +8,20 @@ package v1alpha1
 // ReviewerRulesApplyConfiguration represents a declarative configuration of the ReviewerRules type for use
 // with apply.
 //
-// ReviewerRules say which reviewers run when.
+// ReviewerRules say which reviewers run when, and how much they can say.
 type ReviewerRulesApplyConfiguration struct {
-	// codeStyle is the rule for the reviewer of conventions. By default, it runs every 5 tasks and at milestones.
+	// codeStyle is the rule for the reviewer of code style, which compares changes with the conventions of the repository. By default, it runs every 5 tasks and at milestones.
 	CodeStyle *ReviewerRuleApplyConfiguration `json:"codeStyle,omitempty"`
-	// design is the rule for the reviewer of structure. By default, it runs at milestones.
+	// design is the rule for the reviewer of design, which looks at how the parts of the work fit together. By default, it runs at milestones. It also runs after an aborted task and after a new plan.
 	Design *ReviewerRuleApplyConfiguration `json:"design,omitempty"`
 	// knowledge is the rule for the reviewer that writes down what the work taught. By default, it runs every 3 tasks and at milestones.
 	Knowledge *ReviewerRuleApplyConfiguration `json:"knowledge,omitempty"`
-	// urgencyThreshold is the urgency that pulls reviews forward, a decimal number. Defaults to "1.0".
+	// urgencyThreshold is the urgency at which a reviewer runs before its next turn, a decimal number. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1 and a new plan 0.2. A review sets the urgency of its reviewer to 0. Defaults to "1.0".
 	UrgencyThreshold *string `json:"urgencyThreshold,omitempty"`
+	// maxDirectives is how many directives a reviewer can give at a time. Tidewaiter discards the less important ones. Defaults to 3.
+	MaxDirectives *int32 `json:"maxDirectives,omitempty"`
+	// polishTasks is how many tasks can follow the last task of the plan, in which the agent addresses Cleanup directives of reviewers that are still open. 0 adds none. Defaults to 10.
+	PolishTasks *int32 `json:"polishTasks,omitempty"`
 }
 
 // ReviewerRulesApplyConfiguration constructs a declarative configuration of the ReviewerRules type for use with
@@ -55,5 +59,21 @@ func (b *ReviewerRulesApplyConfiguration) WithKnowledge(value *ReviewerRuleApply
 // If called multiple times, the UrgencyThreshold field is set to the value of the last call.
 func (b *ReviewerRulesApplyConfiguration) WithUrgencyThreshold(value string) *ReviewerRulesApplyConfiguration {
 	b.UrgencyThreshold = &value
+	return b
+}
+
+// WithMaxDirectives sets the MaxDirectives field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxDirectives field is set to the value of the last call.
+func (b *ReviewerRulesApplyConfiguration) WithMaxDirectives(value int32) *ReviewerRulesApplyConfiguration {
+	b.MaxDirectives = &value
+	return b
+}
+
+// WithPolishTasks sets the PolishTasks field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PolishTasks field is set to the value of the last call.
+func (b *ReviewerRulesApplyConfiguration) WithPolishTasks(value int32) *ReviewerRulesApplyConfiguration {
+	b.PolishTasks = &value
 	return b
 }

@@ -18,11 +18,11 @@ type ReviewStatusApplyConfiguration struct {
 	Reviewer *string `json:"reviewer,omitempty"`
 	// task is the task after which the reviewer looked.
 	Task *string `json:"task,omitempty"`
-	// outcome is the result: Aligned, MinorDrift, MajorDivergence, MilestoneComplete, or Skipped if the reviewer's model did not answer.
+	// outcome is the result. Aligned: the reviewer gave no directives. MinorDrift: it gave directives. Skipped: its model did not answer, or not in a form that Tidewaiter can use, and the work continues. MajorDivergence and MilestoneComplete are for verdicts of the assessor.
 	Outcome *string `json:"outcome,omitempty"`
 	// directives is the number of directives that the reviewer gave.
 	Directives *int32 `json:"directives,omitempty"`
-	// summary is a summary for users.
+	// summary is a summary for users or, if the review was skipped, the reason.
 	Summary *string `json:"summary,omitempty"`
 	// reviewTime is the time of the review.
 	ReviewTime *v1.Time `json:"reviewTime,omitempty"`

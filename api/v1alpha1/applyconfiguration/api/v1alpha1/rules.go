@@ -32,7 +32,7 @@ type RulesApplyConfiguration struct {
 	Anomalies *AnomalyRulesApplyConfiguration `json:"anomalies,omitempty"`
 	// roles are the profiles of the roles that agents can have.
 	Roles []RoleProfileApplyConfiguration `json:"roles,omitempty"`
-	// reviewers says when reviewers look at the work.
+	// reviewers says when reviewers look at the work between two tasks, and how much they can say.
 	Reviewers *ReviewerRulesApplyConfiguration `json:"reviewers,omitempty"`
 	// models says which backend and model of the gateway answers a role.
 	Models []ModelRefApplyConfiguration `json:"models,omitempty"`

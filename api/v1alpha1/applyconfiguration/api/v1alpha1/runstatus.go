@@ -56,7 +56,7 @@ type RunStatusApplyConfiguration struct {
 	BudgetWarning *string `json:"budgetWarning,omitempty"`
 	// anomalies are the anomalies of the conversation that are not over.
 	Anomalies []AnomalyApplyConfiguration `json:"anomalies,omitempty"`
-	// directives are the directives and answers of users that the agent gets, and how far they are. An answer has the id answer/ and that of its question.
+	// directives are the directives and answers that the agent gets, and how far they are. An answer has the id answer/ and that of its question. A directive of a reviewer has its texts here.
 	Directives []DirectiveStatusApplyConfiguration `json:"directives,omitempty"`
 	// reviews are the newest reviews, the newest last. The ledger keeps them all.
 	Reviews []ReviewStatusApplyConfiguration `json:"reviews,omitempty"`

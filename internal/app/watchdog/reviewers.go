@@ -1,0 +1,226 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/handover"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/changes"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+)
+
+const (
+	// consultWithin bounds one review with its tries. The next task waits for it, and a skipped review loses nothing.
+	consultWithin = 3 * time.Minute
+	// maxReviewed bounds how many changed files a reviewer hears of, and maxQuoted the size in bytes of a file that it can quote.
+	maxReviewed = 500
+	maxQuoted   = 1 << 20
+)
+
+// breakpoint is what reviewers have to do now; nothing while a task is at work, or without an agent that could follow them.
+func (l *loop) breakpoint() supervise.Breakpoint {
+	if l.state.Seal || l.agent == nil || len(review.All(l.latest.Policy)) == 0 {
+		return supervise.Breakpoint{}
+	}
+	j := l.attempt.journal.State()
+	b, is := j.Breakpoint()
+	var now supervise.Breakpoint
+	if is {
+		for _, r := range j.Reviews.Due(l.latest.Policy, b) {
+			now.Due = append(now.Due, r.Name)
+		}
+	}
+	now.Polish = l.state.Current() < 0 && j.NextPolish(l.services.directives.OpenOfReviewers()) != ""
+	return now
+}
+
+// consult asks a reviewer. What it finds is journaled before an agent hears of it. If no model answers in a form that can be used, the work continues
+// without the review.
+func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (supervise.Event, error) {
+	r, known := review.Find(name)
+	if !known {
+		return nil, fmt.Errorf("no such reviewer: %q", name)
+	}
+	j := x.attempt.journal.State()
+	reviewed := journal.Reviewed{Reviewer: name, Task: j.LastOver(), Over: j.TasksDone(), Tree: j.Promoted.Tree}
+	within, cancel := context.WithTimeout(ctx, consultWithin)
+	defer cancel()
+	err := x.look(within, o, r, &reviewed)
+	switch {
+	case err == nil:
+	case steps.Fatal(err):
+		return nil, err
+	case ctx.Err() != nil:
+		return supervise.CalledOff{}, nil
+	default:
+		reviewed.Outcome, reviewed.Summary = protocol.ReviewSkipped, plain.CutBytes(err.Error(), faults.MaxMessage)
+		x.log().WarnContext(ctx, "Review skipped: the work continues without it", "reviewer", name, "task", reviewed.Task, "error", err.Error())
+	}
+	if err := x.note(journal.Record{Reviewed: &reviewed}, "reviewed"); err != nil {
+		return nil, err
+	}
+	x.services.directives.Follow(o)
+	x.log().InfoContext(ctx, "Review", "reviewer", name, "task", reviewed.Task, "outcome", reviewed.Outcome, "directives", len(reviewed.Directives),
+		"discarded", len(reviewed.Discarded), "summary", reviewed.Summary)
+	return supervise.Consulted{}, x.attempt.options.Probe.After("directives of reviewers")
+}
+
+// look has a reviewer look at what has changed since its own last look.
+func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v *journal.Reviewed) error {
+	j := x.attempt.journal.State()
+	from := j.Reviews[r.Name].Tree
+	if from == "" {
+		from = j.Base.Tree
+	}
+	if from == v.Tree {
+		v.Outcome, v.Summary = protocol.ReviewAligned, "nothing has changed since its last review"
+		return nil
+	}
+	scene, tree, err := x.scene(ctx, o, r, from, *v)
+	if err != nil {
+		return err
+	}
+	var answer review.Answer
+	_, err = x.services.consult.Ask(ctx, review.Question(scene), func(arguments json.RawMessage) (objection string) {
+		answer, objection = review.Read(arguments)
+		return objection
+	})
+	if err != nil {
+		return err
+	}
+	known := func(id string) bool {
+		for _, e := range j.Directives {
+			if e.ID == id {
+				return true
+			}
+		}
+		return false
+	}
+	kept, discarded := review.Keep(r, answer, x.quotable(ctx, tree), known, o.Policy.Reviewers.MaxDirectives)
+	v.Outcome, v.Summary, v.Directives = review.Outcome(kept), review.Words(r, len(answer.Findings), len(kept)), kept
+	if answer.Summary != "" {
+		v.Summary += ". " + answer.Summary
+	}
+	for _, d := range discarded {
+		v.Discarded = append(v.Discarded, string(d.Reason))
+	}
+	return nil
+}
+
+// scene is what a reviewer sees, and the tree that it can quote.
+func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, from string, v journal.Reviewed) (review.Scene, *objects.Tree, error) {
+	j := x.attempt.journal.State()
+	s := review.Scene{
+		Reviewer: r, Team: r.Rule(o.Policy).Instructions, Request: o.Prompt, Task: v.Task,
+		Gates: j.Results, Nonce: rand.Text(), MaxFindings: review.MaxFindings,
+	}
+	if milestone, _, is := strings.Cut(v.Task, "/"); is {
+		s.Milestone = milestone
+	}
+	for _, d := range x.services.directives.Open() {
+		s.Directives = append(s.Directives, d.Directive)
+	}
+	works := j.Works()
+	for _, t := range o.Tasks {
+		have := j.Tasks[t.Name]
+		if !have.Over() {
+			s.Ahead = append(s.Ahead, review.Ahead{Name: t.Name, Instructions: t.Instructions})
+			continue
+		}
+		done := review.Done{Name: t.Name, Instructions: t.Instructions, Aborted: have.Aborted}
+		if w := works[t.Name]; w != nil {
+			done.Summary = w.Summary
+		}
+		if have.Aborting != nil {
+			done.Why = have.Aborting.Message
+		}
+		s.Done = append(s.Done, done)
+	}
+	var err error
+	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree); err != nil {
+		return s, nil, err
+	}
+	id, err := objects.ParseID(v.Tree)
+	if err != nil {
+		return s, nil, err
+	}
+	tree, err := x.services.repository.Tree(ctx, id)
+	return s, tree, err
+}
+
+// changed is the difference of two trees, without secrets.
+func (x *acts) changed(ctx context.Context, from, to string) (list []review.Change, left review.Left, err error) {
+	before, err := objects.ParseID(from)
+	if err != nil {
+		return nil, left, err
+	}
+	after, err := objects.ParseID(to)
+	if err != nil {
+		return nil, left, err
+	}
+	aside := git.NewAside(x.services.repository)
+	defer func() { _ = aside.Close() }()
+	outline, total, err := aside.Outline(ctx, before, after, maxReviewed)
+	if err != nil {
+		return nil, left, err
+	}
+	var patch string
+	err = aside.Patch(ctx, before, after, changes.MaxFile, func(in *bufio.Reader) (err error) {
+		patch, _, err = changes.NewMaker().Patch(ctx, in, handover.Contents(aside))
+		return err
+	})
+	if err != nil {
+		return nil, left, err
+	}
+	return review.Changed(outline, patch), review.Left{Files: total - len(outline)}, nil
+}
+
+// quotable gives the text of a file in a tree, if it is text.
+func (x *acts) quotable(ctx context.Context, tree *objects.Tree) func(path string) (string, bool) {
+	return func(path string) (string, bool) {
+		e := tree.Lookup(path)
+		if e == nil || e.Mode != objects.ModeFile && e.Mode != objects.ModeExecutable || e.Size > maxQuoted {
+			return "", false
+		}
+		_, content, err := x.services.repository.Objects().Read(ctx, e.ID, maxQuoted)
+		if err != nil {
+			x.log().WarnContext(ctx, "Cannot read a file that a reviewer quotes: the finding does not count", "path", path, "error", err.Error())
+			return "", false
+		}
+		return string(content), utf8.Valid(content) && !bytes.ContainsRune(content, 0)
+	}
+}
+
+// polishText is the task in which the agent addresses what reviewers have found.
+const polishText = "The work is done. Address each directive of ACTIVE DIRECTIVES, or explain why it does not apply. Change nothing else, and keep what the work does as it is."
+
+// polish gives the agent a task after the last one.
+func (x *acts) polish(ctx context.Context, open []string) (supervise.Event, error) {
+	name := x.attempt.journal.State().NextPolish(open)
+	if name == "" { // orders have changed that
+		return supervise.Consulted{}, nil
+	}
+	x.log().InfoContext(ctx, "Directives of reviewers are open: the agent polishes the work", "task", name, "directives", open)
+	if err := x.note(journal.Record{TaskAdded: &journal.TaskAdded{Name: name, Text: polishText, Directives: open}}, "task added"); err != nil {
+		return nil, err
+	}
+	return supervise.Polished{Task: name}, nil
+}

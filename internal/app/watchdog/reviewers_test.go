@@ -1,0 +1,148 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
+)
+
+// says is the script of a reviewer whose model answers with a turn.
+func says(turn string) string { return "```script report_findings\nturns:\n" + turn + "\n```" }
+
+// oneFinding is in a file that the first task writes.
+const oneFinding = `- tool: {name: report_findings, input: {summary: The form has another name., findings: [{path: web/form.html, line: 1, quote: page/form, rule: naming, description: Name it like the others, priority: Low}]}}`
+
+// newReviewed is a world with three tasks of two milestones, in which the reviewer of code style plays a script after each task.
+func newReviewed(t *testing.T, turn string, change ...func(*protocol.Orders)) (*world, *provider.Server) {
+	t.Helper()
+	w := newWorld(t, wroteTasks, append([]func(*protocol.Orders){seldom, func(o *protocol.Orders) {
+		o.Tasks = []protocol.Task{{Name: "page/form", Instructions: "Add the form."}, {Name: "page/save", Instructions: "Save it."}, {Name: "list/show", Instructions: "Show all."}}
+		o.Policy.Reviewers = policy.Reviewers{UrgencyThreshold: 100, MaxDirectives: 3, PolishTasks: 10,
+			CodeStyle: policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: says(turn)}}
+	}}, change...)...)
+	return w, w.serveSupervisor("anthropic")
+}
+
+// reviews in the journal, one "task outcome directives" each.
+func (w *world) reviews() (all []string) {
+	records, _ := w.recorded()
+	for _, r := range records {
+		if v := r.Reviewed; v != nil {
+			ids := make([]string, 0, len(v.Directives))
+			for _, d := range v.Directives {
+				ids = append(ids, d.Source+" "+d.Type+" "+strings.Join(d.Files, ","))
+			}
+			all = append(all, strings.TrimSpace(v.Task+" "+v.Outcome+" "+strings.Join(append(ids, v.Discarded...), " ")))
+		}
+	}
+	return all
+}
+
+const polished = "page/form: Add the form.\npage/save: Save it.\nlist/show: Show all.\ndelivery/polish/1: The work is done. Address each directive of ACTIVE DIRECTIVES, or explain why it does not apply. Change nothing else, and keep what the work does as it is."
+
+// TestAReviewerLooksBetweenTasks: what it finds is a directive once, its interval doubles when it finds nothing new, and the agent polishes the work
+// at the end.
+func TestAReviewerLooksBetweenTasks(t *testing.T) {
+	t.Parallel()
+	w, player := newReviewed(t, oneFinding)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff([]string{"page/form MinorDrift CodeStyle Cleanup web/form.html", "page/save Aligned Known"}, w.reviews()); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(polished, w.tasks()); diff != "" {
+		t.Errorf("tasks (-want +got):\n%s", diff)
+	}
+	asked := player.Recorded()
+	if len(asked) != 2 || !strings.Contains(asked[0].Body, "page/form") || strings.Contains(asked[1].Body, "web/form.html (Added)") || !strings.Contains(asked[1].Body, "web/save.html (Added)") {
+		t.Errorf("%d questions: %q", len(asked), asked)
+	}
+	s := w.intake.Status()
+	if len(s.Reviews) != 2 || s.Reviews[0].Reviewer != protocol.SourceCodeStyle || s.Reviews[0].Directives != 1 || !strings.Contains(s.Reviews[0].Summary, "The form has another name.") {
+		t.Errorf("reviews in the status: %+v", s.Reviews)
+	}
+	i := slices.IndexFunc(s.Directives, func(d protocol.DirectiveStatus) bool { return d.Source == protocol.SourceCodeStyle })
+	if i < 0 || s.Directives[i].Description != "Name it like the others (web/form.html:1)." || s.Directives[i].State != protocol.DirectiveActive {
+		t.Errorf("directives in the status: %+v", s.Directives)
+	}
+}
+
+// TestAReviewThatIsSkipped: the work continues, and the next breakpoint asks again.
+func TestAReviewThatIsSkipped(t *testing.T) {
+	t.Parallel()
+	w, player := newReviewed(t, "- text: I like it.")
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff([]string{"page/form Skipped", "page/save Skipped", "list/show Skipped"}, w.reviews()); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+	if n := len(player.Recorded()); n != 6 {
+		t.Errorf("%d questions", n)
+	}
+	if r := w.intake.Status().Reviews; len(r) != 3 || !strings.Contains(r[2].Summary, "There is no call of report_findings") {
+		t.Errorf("reviews in the status: %+v", r)
+	}
+}
+
+// TestReviewersCostNothingUnlessAsked: without a word of a policy, no model is asked and nothing is journaled.
+func TestReviewersCostNothingUnlessAsked(t *testing.T) {
+	t.Parallel()
+	w, player := newReviewed(t, oneFinding, func(o *protocol.Orders) { o.Policy.Reviewers.CodeStyle.Enabled = nil })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	_, state := w.recorded()
+	if reviews, n := w.reviews(), len(player.Recorded()); len(reviews) != 0 || n != 0 || state.Reviews != nil || state.Found != nil || len(w.intake.Status().Reviews) != 0 {
+		t.Errorf("reviews %q, %d questions, %+v", reviews, n, state.Reviews)
+	}
+}
+
+// TestAReviewOutlivesCrashes: what is journaled is not asked again, and each directive is given once.
+func TestAReviewOutlivesCrashes(t *testing.T) {
+	t.Parallel()
+	for step, questions := range map[string]int{"reviewed": 2, "directives of reviewers": 2, "task added": 2} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			w, player := newReviewed(t, oneFinding)
+			run := w.start(1, pullAt(step, 1))
+			if err := run.wait(); !errors.Is(err, errPulled) {
+				t.Fatalf("the watchdog ended with %v", err)
+			}
+			run.resume(false)
+			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			if diff := cmp.Diff([]string{"page/form MinorDrift CodeStyle Cleanup web/form.html", "page/save Aligned Known"}, w.reviews()); diff != "" {
+				t.Errorf("reviews (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(polished, w.tasks()); diff != "" {
+				t.Errorf("tasks (-want +got):\n%s", diff)
+			}
+			if n := len(player.Recorded()); n != questions {
+				t.Errorf("%d questions, want %d", n, questions)
+			}
+			records, _ := w.recorded()
+			if n := len(slices.DeleteFunc(records, func(r journal.Record) bool { return r.TaskAdded == nil })); n != 1 {
+				t.Errorf("%d tasks were added", n)
+			}
+		})
+	}
+}
+
+// TestAReviewerIsCalledOff: who suspends a Feature does not wait for a provider that is away.
+func TestAReviewerIsCalledOff(t *testing.T) {
+	t.Parallel()
+	w, player := newReviewed(t, "- {text: Hm., delay: 10m}")
+	run := w.start(1, nil)
+	w.eventually("the reviewer was asked", func() bool { return len(player.Recorded()) > 0 })
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+	wantFinal(t, run.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
+	if r := w.reviews(); len(r) != 0 {
+		t.Errorf("reviews in the journal: %q", r)
+	}
+}

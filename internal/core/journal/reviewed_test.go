@@ -1,0 +1,172 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
+)
+
+// reviewedOrders let both reviewers run, and list tasks.
+func reviewedOrders(tasks ...string) journal.Record {
+	on := policy.Reviewer{Enabled: new(true)}
+	o := &protocol.Orders{Policy: policy.Effective{Reviewers: policy.Reviewers{CodeStyle: on, Design: on, UrgencyThreshold: 100, PolishTasks: 2}}, Gates: []protocol.Gate{unit}}
+	for _, name := range tasks {
+		o.Tasks = append(o.Tasks, protocol.Task{Name: name, Gates: []string{unit.Name}})
+	}
+	return journal.Record{Orders: o}
+}
+
+// finding is a directive of the reviewer of code style.
+func finding(id string) protocol.Directive {
+	return protocol.Directive{ID: "code-style/" + id, Source: protocol.SourceCodeStyle, Type: protocol.DirectiveCleanup, Description: "Rename it."}
+}
+
+// reviewed is the record of a review that found something.
+func reviewed(over int, tree string, found ...protocol.Directive) journal.Record {
+	v := &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: "form", Over: over, Tree: tree, Outcome: review.Outcome(found), Directives: found}
+	return journal.Record{Reviewed: v}
+}
+
+// answered is the record of a directive's new state.
+func answered(d protocol.Directive, state string) journal.Record {
+	return journal.Record{Directed: &journal.Directed{Entries: []directives.Entry{{ID: d.ID, Source: d.Source, State: state, Given: true}}}}
+}
+
+// TestAReviewInTheJournal: its directives stay until they are over, and the reviewer has looked.
+func TestAReviewInTheJournal(t *testing.T) {
+	a, b := finding("a"), finding("b")
+	s := read(t, write(t, attempt1, base, reviewedOrders("form"), reviewed(1, "t1", a, b), reviewed(2, "t2"), answered(a, protocol.DirectiveAddressed), attempt2))
+	if diff := cmp.Diff([]protocol.Directive{b}, s.Found); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(review.History{protocol.SourceCodeStyle: {Asked: 2, Looked: 2, Tree: "t2"}}, s.Reviews); diff != "" {
+		t.Errorf("the finding that was addressed brings the interval back (-want +got):\n%s", diff)
+	}
+	if len(s.Reviewed) != 2 || s.Reviewed[0].Directives != 2 || s.Reviewed[1].Outcome != protocol.ReviewAligned {
+		t.Errorf("for people: %+v", s.Reviewed)
+	}
+	skipped := reviewed(3, "t3")
+	skipped.Reviewed.Outcome = protocol.ReviewSkipped
+	s = read(t, write(t, attempt1, base, reviewedOrders("form"), reviewed(1, "t1", a), skipped, answered(a, protocol.DirectiveEscalated)))
+	if got := s.Reviews[protocol.SourceCodeStyle]; got.Asked != 3 || got.Looked != 1 || got.Tree != "t1" || len(s.Found) != 1 {
+		t.Errorf("after a skipped review: %+v, found %+v", got, s.Found)
+	}
+	if _, err := journal.Replay([]journal.Record{attempt1, {Reviewed: &journal.Reviewed{Reviewer: "Nobody", Outcome: protocol.ReviewAligned}}}); err == nil {
+		t.Error("a review of nobody is taken")
+	}
+}
+
+// TestReviewsAreBounded: whatever is found in a long life.
+func TestReviewsAreBounded(t *testing.T) {
+	records := []journal.Record{attempt1, base, reviewedOrders("form")}
+	for i := range 100 {
+		records = append(records, reviewed(i, "t", finding(fmt.Sprint(i))))
+	}
+	s, err := journal.Replay(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Found) > 64 || len(s.Reviewed) > protocol.MaxReviews || s.Found[len(s.Found)-1].ID != "code-style/99" {
+		t.Errorf("%d found, %d reviews", len(s.Found), len(s.Reviewed))
+	}
+}
+
+// TestUrgencyInTheJournal: what makes reviews urgent follows from the records, and only where reviewers run.
+func TestUrgencyInTheJournal(t *testing.T) {
+	closed := []journal.Record{begun, started, {TaskEnded: &journal.TaskEnded{Name: "form"}}, held, heldDone, good, goodDone, ran(unit, "t4", gates.Failed), ran(unit, "t4", gates.Passed)}
+	s := read(t, write(t, append([]journal.Record{attempt1, base, reviewedOrders("form")}, closed...)...))
+	want := review.History{protocol.SourceCodeStyle: {Urgency: 30}, protocol.SourceDesign: {Urgency: 30}}
+	if diff := cmp.Diff(want, s.Reviews); diff != "" {
+		t.Errorf("a gate failed once (-want +got):\n%s", diff)
+	}
+	s = read(t, write(t, append([]journal.Record{attempt1, base, gatedOrders(unit)}, closed...)...))
+	if s.Reviews != nil {
+		t.Errorf("without reviewers: %+v", s.Reviews)
+	}
+	s = read(t, write(t, attempt1, base, reviewedOrders("form"), journal.Record{Planned: &journal.Planned{Plan: &protocol.Proposal{}}}, journal.Record{Planned: &journal.Planned{Plan: &protocol.Proposal{}, Request: "replan-1"}}))
+	if got := s.Reviews[protocol.SourceDesign]; got.Urgency != 20 || !got.Called {
+		t.Errorf("after another plan: %+v", s.Reviews)
+	}
+}
+
+// TestASnapshotWithoutReviews: an earlier version has written it, so that nobody who begins to read with it knows the urgency before it.
+func TestASnapshotWithoutReviews(t *testing.T) {
+	before := []journal.Record{attempt1, base, reviewedOrders("form"), begun, started, {TaskEnded: &journal.TaskEnded{Name: "form"}}, held, heldDone, good, goodDone, ran(unit, "t4", gates.Failed)}
+	snapshot := snapshotOf(t, 1, before...)
+	snapshot.Snapshot.State.Reviews = nil
+	whole := append(slices.Clone(before), snapshot, ran(unit, "t4", gates.Failed))
+	s, err := journal.Replay(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail, err := journal.Replay(whole[len(before):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, also := s.Reviews[protocol.SourceDesign].Urgency, tail.Reviews[protocol.SourceDesign].Urgency; got != 30 || also != 30 {
+		t.Errorf("urgency %d from all records and %d from the snapshot, want 30", got, also)
+	}
+}
+
+// TestBreakpoint: between two tasks, with the milestone of the last one.
+func TestBreakpoint(t *testing.T) {
+	done := func(name string, checkpoint int64) journal.Task {
+		return journal.Task{Done: true, Work: protocol.TaskWork{Checkpoint: checkpoint}}
+	}
+	s := journal.State{Orders: reviewedOrders("page/form", "page/save", "list/show").Orders, Tasks: map[string]journal.Task{}}
+	check := func(what string, want review.Breakpoint, is bool) {
+		t.Helper()
+		if got, have := s.Breakpoint(); got != want || have != is {
+			t.Errorf("%s: %+v, %v", what, got, have)
+		}
+	}
+	check("at the beginning", review.Breakpoint{}, false)
+	s.Tasks["page/form"] = done("page/form", 1)
+	check("in a milestone", review.Breakpoint{Over: 1}, true)
+	s.Tasks["page/save"] = journal.Task{Begun: true}
+	check("at work", review.Breakpoint{}, false)
+	s.Tasks["page/save"] = done("page/save", 2)
+	check("after a milestone", review.Breakpoint{Over: 2, Milestone: true}, true)
+	s.Tasks["list/show"] = done("list/show", 3)
+	check("at the end", review.Breakpoint{Over: 3, Milestone: true}, true)
+	s.Tasks["delivery/gates/1"] = done("delivery/gates/1", 4)
+	check("after a correction of gates before the delivery", review.Breakpoint{Over: 4}, true)
+	s.Added = []journal.TaskAdded{{Name: "delivery/polish/1"}}
+	check("while the work is polished", review.Breakpoint{}, false)
+}
+
+// TestPolish: as often as the policy allows, and as long as it changes something.
+func TestPolish(t *testing.T) {
+	s := journal.State{Orders: reviewedOrders("form").Orders}
+	add := func(open ...string) string {
+		name := s.NextPolish(open)
+		if name != "" {
+			s.Added = append(s.Added, journal.TaskAdded{Name: name, Directives: open})
+		}
+		return name
+	}
+	got := []string{add(), add("a", "b"), add("a", "b"), add("b"), add("c")}
+	if diff := cmp.Diff([]string{"", "delivery/polish/1", "", "delivery/polish/2", ""}, got); diff != "" {
+		t.Errorf("polish tasks (-want +got):\n%s", diff)
+	}
+	o := s.Complete(*s.Orders)
+	if last := o.Tasks[len(o.Tasks)-1]; last.Name != "delivery/polish/2" || !last.Continue || !slices.Equal(last.Gates, []string{"unit"}) {
+		t.Errorf("the last task: %+v", last)
+	}
+	spent, err := journal.Replay([]journal.Record{attempt1, base, {TaskAdded: &journal.TaskAdded{Name: "delivery/polish/1"}}, {TaskAdded: &journal.TaskAdded{Name: "delivery/gates/2"}}})
+	if err != nil || spent.Spent != 1 {
+		t.Errorf("%d corrections of gates before the delivery are spent, %v", spent.Spent, err)
+	}
+}

@@ -1,0 +1,39 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import "time"
+
+// Bounds of reviews in a report.
+const (
+	// MaxReviews is the number of reviews.
+	MaxReviews = 16
+	// MaxReviewSummary bounds a summary, in bytes.
+	MaxReviewSummary = 1024
+)
+
+// Outcomes of a review, in the API's own words.
+const (
+	// ReviewAligned: the reviewer objects to nothing.
+	ReviewAligned = "Aligned"
+	// ReviewMinorDrift: it has given directives.
+	ReviewMinorDrift = "MinorDrift"
+	// ReviewSkipped: its model has not answered, or not in a form that can be used. The work continues without the review.
+	ReviewSkipped = "Skipped"
+)
+
+// ReviewStatus is what a reviewer said after a task.
+type ReviewStatus struct {
+	// Reviewer is its name, and Task that of the task after which it looked.
+	Reviewer string `json:"reviewer"`
+	Task     string `json:"task,omitempty" redact:"key"`
+	// Outcome is one of the outcomes of a review.
+	Outcome string `json:"outcome"`
+	// Directives is how many it gave.
+	Directives int `json:"directives,omitempty"`
+	// Summary for users or, of a skipped review, the reason.
+	Summary string `json:"summary,omitempty"`
+	// Time of the review.
+	Time time.Time `json:"time"`
+}

@@ -1,0 +1,77 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
+)
+
+// Bounds of an answer. MaxSummary, MaxDescription and MaxRationale are in characters, the others of texts in bytes.
+const (
+	MaxFindings    = 12
+	MaxSummary     = 300
+	MaxDescription = 200
+	MaxRationale   = 200
+	MaxQuote       = 200
+	MaxRule        = 64
+	MaxPath        = 512
+)
+
+// Answer of a reviewer.
+type Answer struct {
+	// Summary for users, in one line of visible characters.
+	Summary  string    `json:"summary"`
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is something that the agent must change. Its texts are as the model wrote them.
+type Finding struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	// Quote is a part of the file.
+	Quote string `json:"quote"`
+	// Rule names what the work departs from.
+	Rule string `json:"rule"`
+	// Description says what to change, and Rationale why.
+	Description string `json:"description"`
+	Rationale   string `json:"rationale"`
+	// Priority is one of the priorities of directives.
+	Priority string `json:"priority"`
+}
+
+// tool that the model has to call.
+func tool() speech.Tool {
+	return speech.Tool{Name: "report_findings", Description: "Reports what the review has found.", Schema: json.RawMessage(Schema())}
+}
+
+// Schema of an answer, as JSON.
+func Schema() string {
+	text := func(limit int) string { return fmt.Sprintf(`{"type":"string","minLength":1,"maxLength":%d}`, limit) }
+	finding := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["path","line","quote","rule","description","priority"],"properties":{"path":%s,`+
+		`"line":{"type":"integer","minimum":1},"quote":%s,"rule":%s,"description":%s,"rationale":{"type":"string","maxLength":%d},"priority":{"type":"string","enum":["Critical","Normal","Low"]}}}`,
+		text(MaxPath), text(MaxQuote), text(MaxRule), text(MaxDescription), MaxRationale)
+	return fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["summary","findings"],"properties":{"summary":%s,`+
+		`"findings":{"type":"array","maxItems":%d,"items":%s}}}`, text(MaxSummary), MaxFindings, finding)
+}
+
+// Read takes the answer of a model. The objection is empty if the answer can be used; otherwise it says to the model what is wrong.
+func Read(arguments json.RawMessage) (a Answer, objection string) {
+	shape := answers.Rules{Checks: []answers.Checks{{Schema: Schema()}}}
+	if v := shape.Judge(string(arguments), false); v.Rejected {
+		return Answer{}, answers.Summary(v.Violations)
+	}
+	in := json.NewDecoder(bytes.NewReader(arguments))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&a); err != nil {
+		return Answer{}, "The answer is not what the schema asks for."
+	}
+	a.Summary = plain.Line(a.Summary, MaxSummary)
+	return a, ""
+}

@@ -1,0 +1,157 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
+)
+
+// scripted is a breakpoint, what a model answers, and what comes of it.
+type scripted struct {
+	About, Request, Task, Milestone string
+	Done                            []review.Done
+	Ahead                           []review.Ahead
+	// Files of the tree, and Changes in it, as lines.
+	Files   map[string][]string
+	Changes []struct {
+		Path string
+		Kind judge.Kind
+		Diff []string
+	}
+	Open []protocol.Directive
+	// Known are findings that there were directives for.
+	Known  []review.Finding
+	Answer json.RawMessage
+	// Objection to the answer; otherwise the Directives, the Discarded findings as "rule: reason", and the Words for users.
+	Objection  string
+	Directives []struct{ Priority, Description string }
+	Discarded  []string
+	Words      string
+}
+
+func (c scripted) text(name string) (string, bool) {
+	lines, is := c.Files[name]
+	return strings.Join(lines, "\n") + "\n", is
+}
+
+// seen are the lines that a question shows of files, without their numbers and signs.
+func seen(question string) string {
+	var b strings.Builder
+	_, changes, _ := strings.Cut(question, "<changes ")
+	for line := range strings.Lines(changes) {
+		if len(line) > 7 {
+			b.WriteString(line[7:])
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// TestScripted plays breakpoints: a reviewer finds what it should, is silent on good work, and what others have written does not make a directive. Each
+// reviewer has a folder with its name.
+func TestScripted(t *testing.T) {
+	for _, r := range review.All(rules()) {
+		files, err := filepath.Glob(filepath.Join("testdata", r.Name, "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		played := map[string]bool{}
+		for _, file := range files {
+			name := strings.TrimSuffix(filepath.Base(file), ".json")
+			kind, _, _ := strings.Cut(name, "-")
+			played[kind] = true
+			t.Run(r.Name+"/"+name, func(t *testing.T) {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var c scripted
+				in := json.NewDecoder(bytes.NewReader(text))
+				in.DisallowUnknownFields()
+				if err := in.Decode(&c); err != nil {
+					t.Fatal(err)
+				}
+				c.play(t, r)
+			})
+		}
+		for _, kind := range []string{"finds", "silent", "steered"} {
+			if !played[kind] {
+				t.Errorf("testdata/%s has no case whose name begins with %s", r.Name, kind)
+			}
+		}
+	}
+}
+
+func (c scripted) play(t *testing.T, r review.Reviewer) {
+	s := review.Scene{Reviewer: r, Request: c.Request, Task: c.Task, Milestone: c.Milestone, Done: c.Done, Ahead: c.Ahead, Directives: c.Open, Nonce: secret}
+	for _, change := range c.Changes {
+		s.Changes = append(s.Changes, review.Change{Path: change.Path, Kind: change.Kind, Diff: strings.Join(change.Diff, "\n") + "\n"})
+	}
+	q := review.Question(s)
+	if wrong := enclosed(q, secret); wrong != "" || size(q) > review.MaxQuestion {
+		t.Errorf("%s:\n%s", wrong, q.Text)
+	}
+	a, objection := review.Read(c.Answer)
+	if c.Objection != "" {
+		if !strings.Contains(objection, c.Objection) {
+			t.Errorf("objection %q, want %q", objection, c.Objection)
+		}
+		return
+	}
+	if objection != "" {
+		t.Fatal(objection)
+	}
+	before, _ := review.Keep(r, review.Answer{Findings: described(c.Known)}, c.text, fresh, len(c.Known))
+	known := map[string]bool{}
+	for _, d := range before {
+		known[d.ID] = true
+	}
+	kept, discarded := review.Keep(r, a, c.text, func(id string) bool { return known[id] }, 3)
+	var said []struct{ Priority, Description string }
+	for _, d := range kept {
+		said = append(said, struct{ Priority, Description string }{d.Priority, d.Description})
+	}
+	var lost []string
+	for _, d := range discarded {
+		lost = append(lost, d.Rule+": "+string(d.Reason))
+	}
+	if diff := cmp.Diff(c.Directives, said); diff != "" {
+		t.Errorf("directives (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(c.Discarded, lost); diff != "" {
+		t.Errorf("discarded (-want +got):\n%s", diff)
+	}
+	if got := review.Words(r, len(a.Findings), len(kept)); got != c.Words {
+		t.Errorf("words %q, want %q", got, c.Words)
+	}
+	if aligned := review.Outcome(kept) == protocol.ReviewAligned; aligned != (len(c.Directives) == 0) {
+		t.Errorf("outcome %s", review.Outcome(kept))
+	}
+	for _, f := range a.Findings { // a model cannot find what it is not shown
+		for _, d := range kept {
+			if quote := strings.Join(strings.Fields(f.Quote), " "); d.Files[0] == f.Path && !strings.Contains(seen(q.Text), quote) && strings.Contains(d.Description, f.Description) {
+				t.Errorf("the question does not show %q:\n%s", quote, q.Text)
+			}
+		}
+	}
+}
+
+// described are findings with what else they need.
+func described(known []review.Finding) (all []review.Finding) {
+	for _, f := range known {
+		f.Description = "Known."
+		all = append(all, f)
+	}
+	return all
+}

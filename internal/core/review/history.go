@@ -1,0 +1,116 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// Event makes reviews more urgent.
+type Event string
+
+// Events, and their urgency in hundredths: the sources of Tidewaiter's requirements have 0.3, 1.0 and 0.2.
+const (
+	GateFailed  Event = "GateFailed"
+	TaskAborted Event = "TaskAborted"
+	Replanned   Event = "Replanned"
+)
+
+var urgency = map[Event]int64{GateFailed: 30, TaskAborted: 100, Replanned: 20}
+
+const (
+	// maxDoublings of a reviewer's interval.
+	maxDoublings = 2
+	// maxUrgency is where urgency stops to grow, in hundredths: the largest threshold is below.
+	maxUrgency = 100_000
+)
+
+// Look is how far one reviewer is. The zero Look is that of one that has not looked.
+type Look struct {
+	// Asked is how many tasks were over at the last breakpoint at which it was due, and Looked how many when it looked last. After a skipped review,
+	// only Asked changes.
+	Asked  int `json:"asked,omitempty"`
+	Looked int `json:"looked,omitempty"`
+	// Tree that it saw last; empty before.
+	Tree string `json:"tree,omitempty"`
+	// Urgency in hundredths, and Called: an event calls it whatever its urgency is.
+	Urgency int64 `json:"urgency,omitempty"`
+	Called  bool  `json:"called,omitempty"`
+	// Quiet is how often its interval has doubled, because it found nothing new.
+	Quiet int `json:"quiet,omitempty"`
+}
+
+// History has a Look for each reviewer that has one, by name. A History never changes: its methods return another one.
+type History map[string]Look
+
+// Breakpoint is a point between two tasks, at which reviewers can look.
+type Breakpoint struct {
+	// Over is how many tasks are over: done, or aborted.
+	Over int
+	// Milestone: the last one of them completes its milestone.
+	Milestone bool
+}
+
+// Due are the reviewers that look at a breakpoint, in their order. Each is due once at a breakpoint.
+func (h History) Due(p policy.Effective, b Breakpoint) (due []Reviewer) {
+	for _, r := range All(p) {
+		rule, look := r.Rule(p), h[r.Name]
+		every := rule.EveryTasks << look.Quiet
+		switch {
+		case b.Over <= look.Asked:
+		case look.Called, p.Reviewers.UrgencyThreshold > 0 && look.Urgency >= p.Reviewers.UrgencyThreshold, rule.OnMilestone && b.Milestone, every > 0 && b.Over-look.Looked >= every:
+			due = append(due, r)
+		}
+	}
+	return due
+}
+
+// Happened counts an event for every reviewer that a policy lets run.
+func (h History) Happened(e Event, p policy.Effective) History {
+	for _, r := range All(p) {
+		look := h[r.Name]
+		look.Urgency = min(look.Urgency+urgency[e], maxUrgency)
+		look.Called = look.Called || slices.Contains(r.Calls, e)
+		h = h.with(r.Name, look)
+	}
+	return h
+}
+
+// Skipped: a reviewer was due when this number of tasks was over, and has not looked. Its urgency stays.
+func (h History) Skipped(name string, over int) History {
+	look := h[name]
+	look.Asked = over
+	return h.with(name, look)
+}
+
+// Looked: a reviewer has looked at a tree when this number of tasks was over. Its interval doubles if it has found nothing new.
+func (h History) Looked(name string, over int, tree string, found bool) History {
+	look := Look{Asked: over, Looked: over, Tree: tree, Quiet: min(h[name].Quiet+1, maxDoublings)}
+	if found {
+		look.Quiet = h[name].Quiet
+	}
+	return h.with(name, look)
+}
+
+// Heeded: the agent has addressed a finding of a reviewer, whose interval is the one of the policy again.
+func (h History) Heeded(name string) History {
+	look, has := h[name]
+	if !has {
+		return h
+	}
+	look.Quiet = 0
+	return h.with(name, look)
+}
+
+func (h History) with(name string, look Look) History {
+	next := maps.Clone(h)
+	if next == nil {
+		next = History{}
+	}
+	next[name] = look
+	return next
+}

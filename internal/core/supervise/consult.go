@@ -1,0 +1,48 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import "time"
+
+// Breakpoint: no task is at work, and reviewers can look at the work.
+type Breakpoint struct {
+	// Due are the names of the reviewers that have to look, in their order. Polish: after the last task, the agent can address directives of
+	// reviewers that are open.
+	Due    []string
+	Polish bool
+}
+
+func (e Breakpoint) apply(s *State, _ time.Time) { s.Breakpoint = e }
+
+// consults asks the reviewers that are due, before the next task and before the delivery. After the last task, the agent then polishes the work. No
+// process of an agent waits for it.
+func (s State) consults() (Action, bool) {
+	switch b := s.Breakpoint; {
+	case len(b.Due) > 0:
+		return Action{Kind: Consult, Reviewer: b.Due[0]}, true
+	case b.Polish && s.Current() < 0 && !s.nothingDone():
+		return Action{Kind: Polish}, true
+	}
+	return Action{}, false
+}
+
+// Consulted: a reviewer has looked at the work, or was skipped.
+type Consulted struct{}
+
+func (Consulted) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Breakpoint = Breakpoint{}
+}
+
+// Polished: the agent has another task, in which it polishes the work.
+type Polished struct {
+	// Task is its name.
+	Task string
+}
+
+func (e Polished) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Breakpoint = Breakpoint{}
+	s.Tasks = append(s.Tasks, Task{Name: e.Task, Phase: Pending, Listed: true, Continue: true})
+}

@@ -1,0 +1,92 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runstatus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
+)
+
+// maxGiven is the most directives of one review, as a policy has it.
+const maxGiven = 12
+
+// validateReviews names the first field that no watchdog of ours would send.
+func validateReviews(list []protocol.ReviewStatus) error {
+	if len(list) > protocol.MaxReviews {
+		return fmt.Errorf("status.reviews has %d entries, more than %d", len(list), protocol.MaxReviews)
+	}
+	for i, r := range list {
+		field := fmt.Sprintf("status.reviews[%d]", i)
+		switch {
+		case !review.Is(r.Reviewer):
+			return fmt.Errorf("%s.reviewer %q is not a reviewer", field, Clean(r.Reviewer, maxName))
+		case r.Directives < 0 || r.Directives > maxGiven:
+			return fmt.Errorf("%s.directives is not a number from 0 to %d", field, maxGiven)
+		case r.Time.IsZero() || r.Time.Year() > 9999:
+			return fmt.Errorf("%s.time is missing or no time", field)
+		}
+		if err := oneOf(field+".outcome", r.Outcome, protocol.ReviewAligned, protocol.ReviewMinorDrift, protocol.ReviewSkipped); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyReviews replaces the newest reviews. A watchdog of an earlier version has none, and one that has only begun to prepare does not know them:
+// what was said before stays.
+func applyReviews(run *v1alpha1.RunStatus, list []protocol.ReviewStatus) {
+	if len(list) == 0 {
+		return
+	}
+	run.Reviews = nil
+	for _, r := range list {
+		run.Reviews = append(run.Reviews, v1alpha1.ReviewStatus{
+			Reviewer: r.Reviewer, Task: Clean(r.Task, maxName), Outcome: r.Outcome, Directives: int32(r.Directives), //nolint:gosec // validated
+			Summary: Clean(r.Summary, maxMessage), ReviewTime: apiTime(r.Time),
+		})
+	}
+}
+
+// boundReviews cuts what applyReviews sets to what the API takes.
+func boundReviews(run *v1alpha1.RunStatus) {
+	run.Reviews = run.Reviews[max(0, len(run.Reviews)-protocol.MaxReviews):]
+	for i := range run.Reviews {
+		r := &run.Reviews[i]
+		r.Task, r.Summary = plain.CutRunes(r.Task, maxName), plain.CutRunes(r.Summary, maxMessage)
+	}
+}
+
+// NewReviews are the reviews of a run that it did not have before.
+func NewReviews(before, after v1alpha1.RunStatus) []v1alpha1.ReviewStatus {
+	return slices.DeleteFunc(slices.Clone(after.Reviews), func(r v1alpha1.ReviewStatus) bool {
+		return slices.ContainsFunc(before.Reviews, func(b v1alpha1.ReviewStatus) bool {
+			return b.Reviewer == r.Reviewer && b.Task == r.Task && b.ReviewTime.Equal(r.ReviewTime)
+		})
+	})
+}
+
+// ReviewMessage says in words what a reviewer said, for an Event.
+func ReviewMessage(r v1alpha1.ReviewStatus) string {
+	title := r.Reviewer
+	if known, is := review.Find(r.Reviewer); is {
+		title = known.Title
+	}
+	said := r.Summary
+	switch {
+	case r.Outcome == protocol.ReviewSkipped:
+		said = fmt.Sprintf("%s review was skipped: %s", title, said)
+	case !strings.HasPrefix(said, title+" review: "):
+		said = fmt.Sprintf("%s review: %s", title, said)
+	}
+	if r.Task == "" {
+		return said
+	}
+	return fmt.Sprintf("After task %s: %s", r.Task, said)
+}

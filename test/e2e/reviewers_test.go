@@ -1,0 +1,87 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
+// TestReviewedFeature: between two milestones a reviewer finds something that a real agent addresses in its next task, and after the last one something
+// that the agent polishes. Another reviewer gives no answer that can be used, and is skipped. Watchdog and manager are killed meanwhile.
+func TestReviewedFeature(t *testing.T) {
+	p := newPlace(t, 10*time.Minute)
+	// The ids follow from reviewer, rule, path and quote.
+	const first, last = "code-style/004c5af8", "code-style/1de714b7"
+	finding := func(file, quote string) string {
+		return fmt.Sprintf(`{path: web/%s, line: 1, quote: "%s", rule: naming, description: Name it like the others, priority: Low}`, file, quote)
+	}
+	script := func(turns string) string { return "```script report_findings\nturns:\n" + turns + "\n```" }
+	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "reviewers"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Overrides: &v1alpha1.Rules{Reviewers: &v1alpha1.ReviewerRules{
+			CodeStyle: &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: script("- tool: {name: report_findings, input: {summary: Two names., findings: [" + finding("form.html", "name: page-form") + ", " + finding("help.html", "name: page-help") + "]}}")},
+			Design:    &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: script("- text: I like it.\n- text: As I said.")},
+		}},
+	}}), "create the policy")
+	about := "reviews"
+	session(t, p, "claude-code", about, `turns:
+- text: I write it.
+  run: 'mkdir -p web; case "$TIDEWAITER_TASK" in page/form) echo "name: page-form" > web/form.html;; page/save) echo "name: save" > web/save.html;; rest/help) sleep 15; echo "name: page-help" > web/help.html; sed -i s/page-form/form/ web/form.html;; delivery/polish/*) sed -i s/page-help/help/ web/help.html;; esac'
+- text: "It is written.\nDIRECTIVE `+first+`: ADDRESSED - it has the name of the others.\nDIRECTIVE `+last+`: ADDRESSED - it has one, too."`, func(s *v1alpha1.FeatureSpec) {
+		s.Plan.Milestones = []v1alpha1.Milestone{
+			{Name: "page", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Add the form."}, {Name: "save", Instructions: "Save it."}}},
+			{Name: "rest", Tasks: []v1alpha1.Task{{Name: "help", Instructions: "Add help."}}},
+		}
+	})
+	f := p.until("page", "it works on the third task", func(f *v1alpha1.Feature) bool {
+		return f.Status.Run != nil && f.Status.Run.Report != nil && f.Status.Run.Report.Task == "rest/help" && f.Status.Run.Report.AgentRunning
+	})
+	p.killWatchdog(f.Status.Job.PodName)
+	p.killManager()
+	f = p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	var reviews, tasks, given []string
+	for _, r := range f.Status.Run.Reviews {
+		reviews = append(reviews, strings.Join([]string{r.Task, r.Reviewer, r.Outcome, fmt.Sprint(r.Directives)}, " "))
+	}
+	for _, task := range f.Status.Run.Tasks {
+		tasks = append(tasks, task.Name+" "+task.State)
+	}
+	for _, d := range f.Status.Run.Directives {
+		given = append(given, d.ID+" "+d.Source+" "+d.State)
+	}
+	if want := []string{"page/save CodeStyle MinorDrift 1", "page/save Design Skipped 0", "rest/help CodeStyle MinorDrift 1", "rest/help Design Skipped 0"}; !slices.Equal(reviews, want) {
+		t.Errorf("status.run.reviews %q, want %q", reviews, want)
+	}
+	if want := []string{"page/form Done", "page/save Done", "rest/help Done", "delivery/polish/1 Done"}; !slices.Equal(tasks, want) {
+		t.Errorf("status.run.tasks %q, want %q", tasks, want)
+	}
+	if want := []string{first + " CodeStyle Addressed", last + " CodeStyle Addressed"}; !slices.Equal(given, want) {
+		t.Errorf("status.run.directives %q, want %q", given, want)
+	}
+	history := p.history(f.Status.Branch)
+	for _, line := range []string{"name: form\n", "name: save\n", "name: help\n"} {
+		if !strings.Contains(history, line) {
+			t.Errorf("the branch lacks %q", line)
+		}
+	}
+	asked, err := provider.Asked(p.ctx, "Write a page about "+about)
+	p.must(err, "ask the provider")
+	questions, told := 0, false
+	for _, a := range asked {
+		if strings.Contains(a.Body, "report_findings") && strings.Contains(a.Body, "The nonce of the marks") {
+			questions++
+		}
+		told = told || strings.Contains(a.Body, "ACTIVE DIRECTIVES") && strings.Contains(a.Body, first)
+	}
+	if questions != 6 || !told { // two answers that cannot be used at each breakpoint
+		t.Errorf("%d questions of reviewers; the agent was told: %v", questions, told)
+	}
+}
