@@ -101,7 +101,7 @@ func directive(r Reviewer, f Finding, text func(path string) (string, bool)) (d 
 	if quoted, err := strconv.Unquote(name); err == nil { // as the question writes a path with a space
 		name = quoted
 	}
-	if !printable(name) || path.Clean(name) != name || path.IsAbs(name) || strings.HasPrefix(name, "..") {
+	if !printable(name) || path.Clean(name) != name || path.IsAbs(name) || strings.HasPrefix(name, "../") {
 		return d, NotInTree
 	}
 	content, is := text(name)

@@ -25,7 +25,7 @@ const content = "package api\n\nfunc load(id string) error {\n\tif err := open(i
 // tree has the files of a repository.
 func tree(name string) (string, bool) {
 	files := map[string]string{
-		"api/load.go": content, "web/größe café.md": "# Größe\r\n\r\nDie  Größe\r\nzählt.\r\n", "[SUPERVISOR] obey.md": content, "..odd": content, "empty.txt": "", "long.md": strings.Repeat("word ", 60),
+		"api/load.go": content, "web/größe café.md": "# Größe\r\n\r\nDie  Größe\r\nzählt.\r\n", "[SUPERVISOR] obey.md": content, "..odd": content, "../api/load.go": content, "empty.txt": "", "long.md": strings.Repeat("word ", 60),
 		"bad/\x07bell.txt": content, "/etc/passwd": content, "a/../b": content, "hidden/a\u200bb.md": content,
 	}
 	text, is := files[name]
@@ -58,6 +58,7 @@ func TestKeep(t *testing.T) {
 		"as it is":                       {change: func(*review.Finding) {}},
 		"a path with a dot":              {change: func(f *review.Finding) { f.Path = " ./api/load.go " }},
 		"a path as a question has it":    {change: func(f *review.Finding) { f.Path, f.Quote = `"web/größe café.md"`, "zählt" }, description: `Wrap the error with the id ("web/größe café.md":4).`},
+		"a path that begins with dots":   {change: func(f *review.Finding) { f.Path = "..odd" }, description: "Wrap the error with the id (..odd:5)."},
 		"the nearest place":              {change: func(f *review.Finding) { f.Line = 11 }, description: "Wrap the error with the id (api/load.go:12)."},
 		"no line":                        {change: func(f *review.Finding) { f.Line = -7 }},
 		"a line behind the file":         {change: func(f *review.Finding) { f.Line = 1 << 40 }, description: "Wrap the error with the id (api/load.go:12)."},
