@@ -6,6 +6,7 @@ package watchdog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -86,11 +87,8 @@ func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (sup
 // look has a reviewer look at what has changed since its own last look.
 func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v *journal.Reviewed) error {
 	j := x.attempt.journal.State()
-	from := j.Reviews[r.Name].Tree
-	if from == "" {
-		from = j.Base.Tree
-	}
-	if from == v.Tree {
+	from := cmp.Or(j.Reviews[r.Name].Tree, j.Base.Tree)
+	if from == v.Tree && !j.Reviews[r.Name].Called { // of a task that was aborted, the tree shows nothing
 		v.Outcome, v.Summary = protocol.ReviewAligned, "nothing has changed since its last review"
 		return nil
 	}

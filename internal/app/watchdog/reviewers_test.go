@@ -65,7 +65,7 @@ func TestAReviewerLooksBetweenTasks(t *testing.T) {
 	}
 	asked := player.Recorded()
 	if len(asked) != 2 || !strings.Contains(asked[0].Body, "page/form") || strings.Contains(asked[1].Body, "web/form.html (Added)") || !strings.Contains(asked[1].Body, "web/save.html (Added)") {
-		t.Errorf("%d questions: %q", len(asked), asked)
+		t.Errorf("%d questions: %+v", len(asked), asked)
 	}
 	s := w.intake.Status()
 	if len(s.Reviews) != 2 || s.Reviews[0].Reviewer != protocol.SourceCodeStyle || s.Reviews[0].Directives != 1 || !strings.Contains(s.Reviews[0].Summary, "The form has another name.") {
