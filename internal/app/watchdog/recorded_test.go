@@ -210,6 +210,11 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantParked(t, p.finish())
 		return w
 	},
+	"reviewed": func(t *testing.T) *world {
+		w, _ := newReviewed(t, oneFinding)
+		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"unlisted": func(t *testing.T) *world {
 		w := newListed(t, "form", "save")
 		p := w.start(1, nil)
