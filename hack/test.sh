@@ -8,8 +8,9 @@ module=$(go list -m)
 kubetest=$module/internal/testkit/kubetest
 # Properties are tried on the same samples in every run, so that a run never fails by chance; "fuzz" draws others.
 export RAPID_SEED=${RAPID_SEED:-1}
-# For one package. The longest takes four minutes on two cores with nothing beside it; Go's own limit is ten.
-limit=40m
+# For one package; Go's own limit is ten minutes. The longest takes ten minutes on two cores with nothing beside it, and four times as long while it gives
+# way to the end-to-end tests.
+limit=60m
 
 packages() { # packages with|without: those whose tests need a real API server, or not
   go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
