@@ -32,7 +32,7 @@ func TestHistoryIsRecorded(t *testing.T) {
 		Sequence: 7000, Time: time.Now().Add(-time.Minute).UTC().Truncate(time.Second), Attempt: 1, Kind: protocol.HistoryGate, Event: "Failed", Task: "form", Name: "unit", Tree: "t1",
 		Duration: 1500, ExitCode: 1, Message: "exited with code 1", Text: "--- FAIL\n",
 	}
-	second := protocol.HistoryEntry{Sequence: 8000, Time: first.Time, Attempt: 1, Kind: protocol.HistoryTask, Event: protocol.HistoryAdded, Cause: protocol.CauseDeliveryGate, Task: protocol.AddedPrefix + "1"}
+	second := protocol.HistoryEntry{Sequence: 8000, Time: first.Time, Attempt: 1, Kind: protocol.HistoryTask, Event: protocol.HistoryAdded, Cause: protocol.CauseDeliveryGate, Task: protocol.GatesPrefix + "1"}
 	for n, g := range append(f.gateways, f.gateways...) {
 		e := first
 		if n > 0 { // the first is kept

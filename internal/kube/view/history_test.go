@@ -67,7 +67,7 @@ tidewaiter: this text is not complete: half of it
 
 // TestInstructionsOfAnAddedTask are read from the ledger; the error says where else they are.
 func TestInstructionsOfAnAddedTask(t *testing.T) {
-	added := protocol.HistoryEntry{Sequence: 7000, Kind: protocol.HistoryTask, Event: protocol.HistoryAdded, Task: protocol.AddedPrefix + "1", Text: "Correct it."}
+	added := protocol.HistoryEntry{Sequence: 7000, Kind: protocol.HistoryTask, Event: protocol.HistoryAdded, Task: protocol.GatesPrefix + "1", Text: "Correct it."}
 	part := added
 	part.Missing = "there is no room"
 	for name, tc := range map[string]struct {
