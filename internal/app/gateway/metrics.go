@@ -34,6 +34,7 @@ type instruments struct {
 	gateTime         *prometheus.HistogramVec
 	corrections      *prometheus.CounterVec
 	plans            *prometheus.CounterVec
+	reviews          *prometheus.CounterVec
 	ledgerDropped    *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
@@ -46,7 +47,7 @@ func newInstruments() *instruments {
 	return &instruments{
 		connections: metrics.Connections.Counter(), connectionBytes: metrics.ConnectionBytes.Counter(), connectionTime: metrics.ConnectionSeconds.Histogram(),
 		calls: metrics.ModelCalls.Counter(), callBytes: metrics.ModelBytes.Counter(), tokens: metrics.ModelTokens.Counter(), cost: metrics.ModelCost.Counter(), estimated: metrics.ModelEstimated.Counter(),
-		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(), history: metrics.HistoryRecorded.Counter(), gates: metrics.GatesRun.Counter(), gateTime: metrics.GateSeconds.Histogram(), corrections: metrics.Corrections.Counter(), plans: metrics.PlansMade.Counter(), ledgerDropped: metrics.LedgerDropped.Counter(),
+		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(), history: metrics.HistoryRecorded.Counter(), gates: metrics.GatesRun.Counter(), gateTime: metrics.GateSeconds.Histogram(), corrections: metrics.Corrections.Counter(), plans: metrics.PlansMade.Counter(), reviews: metrics.Reviews.Counter(), ledgerDropped: metrics.LedgerDropped.Counter(),
 		firstByte: metrics.FirstByteSeconds.Histogram(), backends: metrics.BackendReady.Gauge(), avoided: metrics.BackendAvoided.Gauge(), broken: metrics.BackendsBroken.Gauge(),
 		unpriced: metrics.ModelUnpriced.Gauge(),
 	}
@@ -54,7 +55,7 @@ func newInstruments() *instruments {
 
 func (m *instruments) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.history, m.gates, m.gateTime, m.corrections, m.plans, m.ledgerDropped, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
+		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.history, m.gates, m.gateTime, m.corrections, m.plans, m.reviews, m.ledgerDropped, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
 	}
 }
 
@@ -175,6 +176,15 @@ func (m *instruments) happened(namespace string, e protocol.HistoryEntry) {
 			outcome = e.Event
 		}
 		m.plans.WithLabelValues(namespace, outcome).Inc()
+	case e.Kind == protocol.HistoryReview:
+		reviewer, outcome := other, other
+		if slices.Contains(protocol.Reviewers(), e.Name) {
+			reviewer = e.Name
+		}
+		if slices.Contains(protocol.ReviewOutcomes(), e.Event) {
+			outcome = e.Event
+		}
+		m.reviews.WithLabelValues(namespace, reviewer, outcome).Inc()
 	case e.Kind == protocol.HistoryTask && slices.Contains([]string{protocol.HistoryCorrected, protocol.HistoryRestarted, protocol.HistoryAdded}, e.Event):
 		cause := other
 		if slices.Contains(protocol.HistoryCauses(), e.Cause) {

@@ -86,6 +86,7 @@ func TestHistoryIsCounted(t *testing.T) {
 		{Kind: protocol.HistoryTask, Event: protocol.HistoryCorrected, Cause: protocol.CauseGate}, {Kind: protocol.HistoryTask, Event: protocol.HistoryRestarted, Cause: protocol.CauseSteering},
 		{Kind: protocol.HistoryTask, Event: protocol.HistoryAdded, Cause: "mine"}, {Kind: protocol.HistoryTask, Event: protocol.HistoryBegun}, {Kind: "mine", Event: "mine"},
 		{Kind: protocol.HistoryPlan, Event: protocol.HistoryProposed}, {Kind: protocol.HistoryPlan, Event: "mine"},
+		{Kind: protocol.HistoryReview, Event: protocol.ReviewSkipped, Name: protocol.SourceDesign}, {Kind: protocol.HistoryReview, Event: "mine", Name: "mine"},
 	} {
 		m.happened("shop", e)
 	}
@@ -103,13 +104,17 @@ tidewaiter_history_records_total{result="Recorded"} 1
 # TYPE tidewaiter_plans_total counter
 tidewaiter_plans_total{namespace="shop",outcome="Proposed"} 1
 tidewaiter_plans_total{namespace="shop",outcome="Unavailable"} 1
+# HELP tidewaiter_reviews_total ` + metrics.Reviews.Help + `
+# TYPE tidewaiter_reviews_total counter
+tidewaiter_reviews_total{namespace="shop",outcome="Other",reviewer="Other"} 1
+tidewaiter_reviews_total{namespace="shop",outcome="Skipped",reviewer="Design"} 1
 # HELP tidewaiter_task_corrections_total ` + metrics.Corrections.Help + `
 # TYPE tidewaiter_task_corrections_total counter
 tidewaiter_task_corrections_total{cause="Gate",namespace="shop"} 1
 tidewaiter_task_corrections_total{cause="Other",namespace="shop"} 1
 tidewaiter_task_corrections_total{cause="Steering",namespace="shop"} 1
 `
-	names := []string{metrics.GatesRun.Name, metrics.HistoryRecorded.Name, metrics.PlansMade.Name, metrics.Corrections.Name}
+	names := []string{metrics.GatesRun.Name, metrics.HistoryRecorded.Name, metrics.PlansMade.Name, metrics.Reviews.Name, metrics.Corrections.Name}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}

@@ -23,6 +23,12 @@ const (
 	ReviewSkipped = "Skipped"
 )
 
+// Reviewers are the names of all reviewers.
+func Reviewers() []string { return []string{SourceCodeStyle, SourceDesign} }
+
+// ReviewOutcomes are all outcomes of a review.
+func ReviewOutcomes() []string { return []string{ReviewAligned, ReviewMinorDrift, ReviewSkipped} }
+
 // ReviewStatus is what a reviewer said after a task.
 type ReviewStatus struct {
 	// Reviewer is its name, and Task that of the task after which it looked.

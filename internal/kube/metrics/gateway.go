@@ -93,6 +93,10 @@ var (
 		Name: "tidewaiter_plans_total", Kind: Counter, Help: "Attempts to let a model divide the work of a Feature.",
 		Labels: []Label{namespaceLabel, {"outcome", "Proposed, Approved (by a user), Unavailable (the model did not answer, or its plan could not be used)"}},
 	}
+	Reviews = Definition{
+		Name: "tidewaiter_reviews_total", Kind: Counter, Help: "Reviews of the work between two tasks. The gateway counts a review once, when it records it.",
+		Labels: []Label{namespaceLabel, {"reviewer", strings.Join(protocol.Reviewers(), ", ") + ", Other"}, {"outcome", strings.Join(protocol.ReviewOutcomes(), ", ") + " (no answer that can be used), Other"}},
+	}
 	LedgerDropped = Definition{
 		Name: "tidewaiter_ledger_dropped_total", Kind: Counter, Help: "What the ledger dropped because it was nearly full, from the Features that had the most in it.",
 		Labels: []Label{namespaceLabel, {"what", "answers of calls, or calls with all but what they count in budgets"}},
@@ -117,7 +121,7 @@ var (
 // Gateway lists every metric of the gateway that is Tidewaiter's own.
 func Gateway() []Definition {
 	return []Definition{
-		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps, HistoryRecorded, GatesRun, GateSeconds, Corrections, PlansMade, LedgerDropped,
+		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps, HistoryRecorded, GatesRun, GateSeconds, Corrections, PlansMade, Reviews, LedgerDropped,
 		FirstByteSeconds, BackendReady, BackendAvoided, BackendsBroken, ModelUnpriced,
 	}
 }

@@ -32,7 +32,7 @@ func validateReviews(list []protocol.ReviewStatus) error {
 		case r.Time.IsZero() || r.Time.Year() > 9999:
 			return fmt.Errorf("%s.time is missing or no time", field)
 		}
-		if err := oneOf(field+".outcome", r.Outcome, protocol.ReviewAligned, protocol.ReviewMinorDrift, protocol.ReviewSkipped); err != nil {
+		if err := oneOf(field+".outcome", r.Outcome, protocol.ReviewOutcomes()...); err != nil {
 			return err
 		}
 	}
