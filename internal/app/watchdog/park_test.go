@@ -103,8 +103,8 @@ func TestAQuestionParks(t *testing.T) {
 	}
 }
 
-// TestAQuestionThatARestartCutsOff: the watchdog ends while a call of the agent waits and before it has noted that the attempt ends for it. No client makes the
-// call again by itself: it gives the model an error. The agent reads that it has to ask again, and the question parks.
+// TestAQuestionThatARestartCutsOff: the watchdog ends while a call of the agent waits and before it has noted that the attempt ends for it. The client
+// does not make the call again by itself: it gives the model an error. The agent reads that it has to ask again, and the question parks.
 func TestAQuestionThatARestartCutsOff(t *testing.T) {
 	t.Parallel()
 	w := newAsker(t)

@@ -110,8 +110,8 @@ func (t *teller) recall(feature string) {
 	})
 }
 
-// cutOff tells an agent at work that the watchdog has restarted while its question waited. Its client gives the model an error for that call, and makes
-// no other. One that reads lines has a program that can do so.
+// cutOff tells an agent at work that the watchdog has restarted while its question waited. Most clients give the model an error for that call, and
+// make no other. An agent that reads lines is a program, which has that error.
 func (t *teller) cutOff(question *protocol.Question) {
 	if t.post == nil || question == nil {
 		return
