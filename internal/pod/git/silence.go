@@ -103,7 +103,8 @@ func (v *vigil) keep(ctx context.Context, group int, silent context.CancelCauseF
 	between := v.silence / looks
 	ticker := time.NewTicker(max(between, time.Millisecond))
 	defer ticker.Stop()
-	signs, spent := v.signs.Load(), computed(group)
+	// It has not computed yet: to look is work that grows with the processes of the machine, and most commands end before the first look.
+	signs, spent := v.signs.Load(), time.Duration(0)
 	for quiet := 0; quiet < looks; {
 		select {
 		case <-ctx.Done():
