@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-
-	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
 )
 
 func TestMainRefusesWhatItDoesNotUnderstand(t *testing.T) {
@@ -31,7 +29,7 @@ func TestMainRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			if code := watchdog.Main(tc.args, &out, &out); code != tc.wantCode || !strings.Contains(out.String(), tc.want) {
+			if code := command(tc.args, &out, &out); code != tc.wantCode || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("code %d, output %q, want %d and %q", code, out.String(), tc.wantCode, tc.want)
 			}
 		})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -23,7 +22,7 @@ func (w *world) ask(args ...string) string {
 	w.t.Helper()
 	var out, errs bytes.Buffer
 	args = append([]string{args[0], "--trusted", w.paths.Trusted}, args[1:]...)
-	if code := watchdog.Main(args, &out, &errs); code != 0 {
+	if code := command(args, &out, &errs); code != 0 {
 		w.t.Fatalf("%v: code %d\n%s", args, code, errs.String())
 	}
 	return out.String()
@@ -75,7 +74,7 @@ func TestDiffOfACheckpoint(t *testing.T) {
 		t.Errorf("the applied patch gives the tree %s, want that of the checkpoint, %s", got, want)
 	}
 	var out bytes.Buffer
-	code := watchdog.Main([]string{"diff", "--trusted", w.paths.Trusted, "9"}, &out, &out)
+	code := command([]string{"diff", "--trusted", w.paths.Trusted, "9"}, &out, &out)
 	if code != 1 || !strings.Contains(out.String(), "there is no checkpoint 9; there are 1, 2") {
 		t.Errorf("a checkpoint that is not there: code %d, %s", code, out.String())
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -20,7 +19,7 @@ import (
 func verify(t *testing.T, trusted string, args ...string) (int, string) {
 	t.Helper()
 	var out bytes.Buffer
-	code := watchdog.Main(append([]string{"verify", "--trusted", trusted}, args...), &out, &out)
+	code := command(append([]string{"verify", "--trusted", trusted}, args...), &out, &out)
 	return code, out.String()
 }
 

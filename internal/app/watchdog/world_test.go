@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -260,6 +262,12 @@ func (w *world) branch() string {
 		return ""
 	}
 	return strings.TrimSpace(out)
+}
+
+// command runs a command of the watchdog in this process, which does not keep the limit of memory that a watchdog has for itself.
+func command(args []string, stdout, stderr io.Writer) int {
+	defer debug.SetMemoryLimit(math.MaxInt64)
+	return watchdog.Main(args, stdout, stderr)
 }
 
 // delivered is the content of a file on the delivered branch.
