@@ -16,7 +16,7 @@ func TestMainRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		wantCode int
 		want     string
 	}{
-		"nothing":            {wantCode: 2, want: "usage: watchdog prepare|run|seal"},
+		"nothing":            {wantCode: 2, want: "usage: watchdog prepare|run|prove|seal|answer "},
 		"another command":    {args: []string{"dance"}, wantCode: 2, want: "usage:"},
 		"help":               {args: []string{"run", "-h"}, wantCode: 0, want: "-attempt"},
 		"no attempt":         {args: []string{"run", "--namespace", "a", "--feature", "b"}, wantCode: 2, want: "--attempt is missing"},
