@@ -214,9 +214,14 @@ func TestAnAgentWithToolsIsToldOfCheckpoints(t *testing.T) {
 // critical has a broken rule of paths be of severity Critical.
 func critical(o *protocol.Orders) { o.Policy.Paths.Severity = policy.Critical }
 
-// acknowledged is what intake was told that the agent has acknowledged, and what the journal has of it.
+// acknowledged is what intake was told that the agent has acknowledged, once the journal has it too.
 func (w *world) acknowledged() (all []protocol.Acknowledgment) {
 	w.t.Helper()
+	for _, r := range w.intake.Reports() {
+		if r.Acknowledged != nil {
+			all = append(all, *r.Acknowledged)
+		}
+	}
 	records, _ := w.recorded()
 	journaled := 0
 	for _, r := range records {
@@ -224,15 +229,7 @@ func (w *world) acknowledged() (all []protocol.Acknowledgment) {
 			journaled++
 		}
 	}
-	for _, r := range w.intake.Reports() {
-		if r.Acknowledged != nil {
-			all = append(all, *r.Acknowledged)
-		}
-	}
-	if journaled < len(all) {
-		w.t.Errorf("%d are journaled, and %d reported", journaled, len(all))
-	}
-	return all
+	return all[:min(journaled, len(all))]
 }
 
 // TestAModelAcknowledges a critical violation by a line of its answer, which is reported without what is secret in it.
