@@ -14,7 +14,8 @@ import (
 )
 
 // givesUp begins the abort of a task that has just failed, if the work is to continue without it. It does so when the corrections are spent, or when
-// the agent has failed and has no retry left. Other failures are not the agent's, or a policy leaves them to a user.
+// the agent has failed and has no retry left. Other failures are not the agent's, or a policy leaves them to a user. None of them keeps work from
+// its delivery that only lacks polish.
 func (s *State) givesUp(t *Task) {
 	if t.Phase != Failed || !t.Continue || t.Dropped || s.End != GoOn {
 		return
@@ -26,7 +27,9 @@ func (s *State) givesUp(t *Task) {
 			return
 		}
 	default:
-		return
+		if !protocol.Polishes(t.Name) {
+			return
+		}
 	}
 	t.Phase, t.Back = Aborting, false
 }

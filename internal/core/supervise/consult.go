@@ -15,13 +15,13 @@ type Breakpoint struct {
 
 func (e Breakpoint) apply(s *State, _ time.Time) { s.Breakpoint = e }
 
-// consults asks the reviewers that are due, before the next task and before the delivery. After the last task, the agent then polishes the work. No
-// process of an agent waits for it.
+// consults asks the reviewers that are due, before the next task and before the delivery. After the last task, the agent then polishes the work, if a
+// budget is left. No process of an agent waits for it.
 func (s State) consults() (Action, bool) {
 	switch b := s.Breakpoint; {
 	case len(b.Due) > 0:
 		return Action{Kind: Consult, Reviewer: b.Due[0]}, true
-	case b.Polish && s.Current() < 0 && !s.nothingDone():
+	case b.Polish && s.Current() < 0 && !s.nothingDone() && s.Allowance.Exceeded == "":
 		return Action{Kind: Polish}, true
 	}
 	return Action{}, false

@@ -148,11 +148,13 @@ func (e Connected) apply(s *State, now time.Time) {
 	switch {
 	case e.Running:
 		s.Tasks[i].begins()
+		s.affords()
 	case e.Exited != nil:
 		s.Tasks[i].begins()
 		AgentExited{Code: e.Exited.Code, Failure: e.Failure}.apply(s, now)
 	case s.Tasks[i].Rejected != "":
 		s.Tasks[i].Phase, s.Tasks[i].Reason, s.Tasks[i].Message = Failed, s.Tasks[i].RejectedReason, s.Tasks[i].Rejected
+		s.givesUp(&s.Tasks[i])
 	case s.Tasks[i].Phase == Running: // the start that was noted never reached the runner
 		s.Tasks[i].Phase = Pending
 	}
@@ -175,6 +177,7 @@ func (e Started) apply(s *State, now time.Time) {
 	if i := s.Current(); i >= 0 && s.Tasks[i].Phase == Pending {
 		s.Tasks[i].begins()
 		s.Agent.Running, s.Agent.Leftovers = true, true
+		s.affords()
 	}
 }
 

@@ -69,7 +69,17 @@ type Allowed struct {
 	Allowance protocol.Allowance
 }
 
-func (e Allowed) apply(s *State, _ time.Time) { s.Allowance = e.Allowance }
+func (e Allowed) apply(s *State, _ time.Time) {
+	s.Allowance = e.Allowance
+	s.affords()
+}
+
+// affords ends a task that polishes the work if no budget is left for it. The work can be delivered, and does not wait for a user who raises the budget.
+func (s *State) affords() {
+	if i := s.Current(); i >= 0 && s.overBudget() && protocol.Polishes(s.Tasks[i].Name) {
+		s.Tasks[i].Rejected, s.Tasks[i].RejectedReason = s.Allowance.Exceeded, protocol.ReasonBudgetExceeded
+	}
+}
 
 // FrozenNow: the agent is frozen until a user acts.
 type FrozenNow struct{}

@@ -307,6 +307,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Changed{Paths: number()}
 	case "exited":
 		return supervise.AgentExited{Code: number()}
+	case "failed": // because of its model calls
+		return supervise.AgentExited{Code: number(), Failure: &protocol.Failure{}}
 	case "killed":
 		return supervise.Killed{}
 	case "resisted":
