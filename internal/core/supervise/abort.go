@@ -117,13 +117,13 @@ func (s State) notDone() string {
 // maxNamed is how many aborted tasks a message names.
 const maxNamed = 4
 
-// abortedTasks names the aborted tasks that the orders list.
+// abortedTasks names the aborted tasks that the orders list. What was not polished is no part of the request that is missing: the directives say it.
 func (s State) abortedTasks() string {
 	var names []string
 	more := 0
 	for _, t := range s.Tasks {
 		switch {
-		case !t.Listed || t.Phase != Aborted:
+		case !t.Listed || t.Phase != Aborted || protocol.Polishes(t.Name):
 		case len(names) == maxNamed:
 			more++
 		default:
