@@ -21,7 +21,7 @@ import (
 const (
 	// maxAge is how many finished tasks a Cleanup directive lives. One that is Critical does not age.
 	maxAge = 15
-	// maxCleanup is how many Cleanup directives the agent is given at a time. Others wait.
+	// maxCleanup is how many Cleanup directives of users the agent is given at a time, and as many of reviewers. Others wait.
 	maxCleanup = 10
 	// maxEntries are remembered. Of the ones that are over and no longer current, the oldest are forgotten.
 	maxEntries = protocol.MaxDirectives
@@ -241,25 +241,25 @@ func personal(source string) bool {
 }
 
 // Open are the directives that the agent must receive, or must still address, in the sequence in which it gets them. It contains at most as
-// many Cleanup directives as the agent gets at a time.
+// many Cleanup directives as the agent gets at a time. Those of reviewers do not keep the ones of users waiting.
 func (l List) Open() []Directive {
 	open := slices.DeleteFunc(slices.Clone(l.given), func(d Directive) bool { return !d.open() })
 	slices.SortStableFunc(open, func(x, y Directive) int {
 		return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.reviewed(), y.reviewed()), cmp.Compare(x.at, y.at))
 	})
 	// Those that the agent has been told count first: what it works on is not taken from it by what came later.
-	cleanup := 0
+	var cleanup [2]int
 	for _, d := range open {
 		if d.ages() && d.entry.State == protocol.DirectiveActive {
-			cleanup++
+			cleanup[d.reviewed()]++
 		}
 	}
 	return slices.DeleteFunc(open, func(d Directive) bool {
 		if !d.ages() || d.entry.State == protocol.DirectiveActive {
 			return false
 		}
-		cleanup++
-		return cleanup > maxCleanup
+		cleanup[d.reviewed()]++
+		return cleanup[d.reviewed()] > maxCleanup
 	})
 }
 

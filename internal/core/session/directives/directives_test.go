@@ -176,11 +176,27 @@ func TestSurplusOfReviewers(t *testing.T) {
 	if got["r00"] != protocol.DirectiveActive || got["r01"] != protocol.DirectivePending || got["r09"] != protocol.DirectiveDropped || got["late"] != protocol.DirectivePending || got["mine"] != protocol.DirectivePending {
 		t.Errorf("states: %v", got)
 	}
-	if open := ids(book.Given(list, 2).Open()); len(open) != maxCleanup || !slices.Equal(open[:3], []string{"late", "mine", "r00"}) {
+	if open := ids(book.Given(list, 2).Open()); len(open) != maxCleanup+1 || !slices.Equal(open[:3], []string{"late", "mine", "r00"}) {
 		t.Errorf("open: %q", open)
 	}
 	if again := book.Given(list, 2).Follow(); len(again) != 0 {
 		t.Errorf("it changes again: %+v", again)
+	}
+}
+
+// TestReviewersKeepNoUserWaiting: an agent that has received as many Cleanup directives of reviewers as it is given at a time still gets one of a user.
+func TestReviewersKeepNoUserWaiting(t *testing.T) {
+	var list []protocol.Directive
+	for i := range maxCleanup {
+		list = append(list, given(fmt.Sprintf("r%d", i), byReviewer))
+	}
+	var book Book
+	book = book.With(book.Given(list, 1).Follow())
+	book = book.With(book.Given(list, 1).Learn(News{Told: ids(book.Given(list, 1).Open()), How: "told"}))
+	list = append(list, given("mine", cleanup, low))
+	book = book.With(book.Given(list, 2).Follow())
+	if open := ids(book.Given(list, 2).Open()); !slices.Contains(open, "mine") || len(open) != maxCleanup+1 {
+		t.Errorf("open: %q", open)
 	}
 }
 
