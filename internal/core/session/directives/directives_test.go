@@ -422,6 +422,19 @@ func TestNoPersonStandsForADelivery(t *testing.T) {
 	}
 }
 
+// TestNoPersonStandsForAReviewer: what a reviewer wants is not said in the name of people.
+func TestNoPersonStandsForAReviewer(t *testing.T) {
+	list := []protocol.Directive{given("code-style/1", byReviewer)}
+	for _, want := range []string{"word from the reviewers of this work", "word from the people who are in charge of this work and from its reviewers"} {
+		var book Book
+		got := Told{}.Note(book.With(book.Given(list, 0).Follow()).Given(list, 0), 3, 5, false).Text
+		if !strings.HasPrefix(got, "[SUPERVISOR] Turn 3: "+want+".\n") {
+			t.Error(got)
+		}
+		list = append(list, given("a"))
+	}
+}
+
 // TestStatusHasTheTextsOfReviewers while these are given: users cannot read them anywhere else. They have those of other sources.
 func TestStatusHasTheTextsOfReviewers(t *testing.T) {
 	found := protocol.Directive{

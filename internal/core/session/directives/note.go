@@ -117,8 +117,8 @@ type noter struct {
 
 	lines []string
 	size  int
-	// asks says that the agent must answer, and people that a user has given a part of it.
-	asks, people bool
+	// asks says that the agent must answer, people that a user has given a part of it, and models that a reviewer has.
+	asks, people, models bool
 }
 
 // say a line about something from a source, if it has room.
@@ -126,7 +126,9 @@ func (n *noter) say(source, line string) bool {
 	if n.size > 0 && n.size+len(line) > maxNote {
 		return false
 	}
-	n.lines, n.size, n.people = append(n.lines, line), n.size+len(line), n.people || source != protocol.SourceFeature
+	n.lines, n.size = append(n.lines, line), n.size+len(line)
+	n.people = n.people || personal(source) && source != protocol.SourceFeature
+	n.models = n.models || !personal(source)
 	return true
 }
 
@@ -196,7 +198,13 @@ func (n *noter) text() string {
 		return ""
 	}
 	from := "word from the people who are in charge of this work"
-	if !n.people { // another agent chose the names in it: no user vouches for them
+	switch {
+	case n.people && n.models:
+		from += " and from its reviewers"
+	case n.people:
+	case n.models: // a model chose the words: no user vouches for them
+		from = "word from the reviewers of this work"
+	default: // another agent chose the names in it: no user vouches for them
 		from = "word of other work on this repository"
 	}
 	lines := append([]string{fmt.Sprintf("%s Turn %d: %s.", steering.Tag, n.turn, from)}, n.lines...)
