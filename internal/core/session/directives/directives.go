@@ -245,7 +245,7 @@ func personal(source string) bool {
 func (l List) Open() []Directive {
 	open := slices.DeleteFunc(slices.Clone(l.given), func(d Directive) bool { return !d.open() })
 	slices.SortStableFunc(open, func(x, y Directive) int {
-		return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.reviewed(), y.reviewed()), cmp.Compare(x.at, y.at))
+		return cmp.Or(cmp.Compare(x.reviewed(), y.reviewed()), cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.at, y.at))
 	})
 	// Those that the agent has been told count first: what it works on is not taken from it by what came later.
 	var cleanup [2]int

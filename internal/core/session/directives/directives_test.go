@@ -176,7 +176,7 @@ func TestSurplusOfReviewers(t *testing.T) {
 	if got["r00"] != protocol.DirectiveActive || got["r01"] != protocol.DirectivePending || got["r09"] != protocol.DirectiveDropped || got["late"] != protocol.DirectivePending || got["mine"] != protocol.DirectivePending {
 		t.Errorf("states: %v", got)
 	}
-	if open := ids(book.Given(list, 2).Open()); len(open) != maxCleanup+1 || !slices.Equal(open[:3], []string{"late", "mine", "r00"}) {
+	if open := ids(book.Given(list, 2).Open()); len(open) != maxCleanup+1 || !slices.Equal(open[:3], []string{"mine", "late", "r00"}) {
 		t.Errorf("open: %q", open)
 	}
 	if again := book.Given(list, 2).Follow(); len(again) != 0 {
@@ -419,6 +419,16 @@ func TestNoPersonStandsForADelivery(t *testing.T) {
 	list = append(list, given("a"))
 	if got := note(); !strings.HasPrefix(got, "[SUPERVISOR] Turn 3: word from the people who are in charge of this work.\n") {
 		t.Error(got)
+	}
+}
+
+// TestUsersComeFirst: instructions have room for some directives only, and Critical directives of reviewers do not take it from a user.
+func TestUsersComeFirst(t *testing.T) {
+	list := []protocol.Directive{given("design/1", critical, func(d *protocol.Directive) { d.Source = protocol.SourceDesign }), given("mine", low)}
+	var book Book
+	book = book.With(book.Given(list, 0).Follow())
+	if lines := book.Given(list, 0).Instructions(); len(lines) != 3 || !strings.HasPrefix(lines[1], "- Directive mine ") {
+		t.Errorf("instructions: %q", lines)
 	}
 }
 
