@@ -78,7 +78,7 @@ func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (sup
 	if err := x.note(journal.Record{Reviewed: &reviewed}, "reviewed"); err != nil {
 		return nil, err
 	}
-	x.services.directives.Follow(o)
+	// The loop follows the directives, by the orders of then: these may be older.
 	x.log().InfoContext(ctx, "Review", "reviewer", name, "task", reviewed.Task, "outcome", reviewed.Outcome, "directives", len(reviewed.Directives),
 		"discarded", len(reviewed.Discarded), "summary", reviewed.Summary)
 	return supervise.Consulted{}, x.attempt.options.Probe.After("directives of reviewers")

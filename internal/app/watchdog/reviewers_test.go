@@ -146,3 +146,30 @@ func TestAReviewerIsCalledOff(t *testing.T) {
 		t.Errorf("reviews in the journal: %q", r)
 	}
 }
+
+// TestOrdersDuringAReview: a directive that a user gives meanwhile is given, and never taken back.
+func TestOrdersDuringAReview(t *testing.T) {
+	t.Parallel()
+	w, player := newReviewed(t, strings.Replace(oneFinding, "- tool:", "- delay: 2s\n  tool:", 1))
+	run := w.start(1, nil)
+	w.eventually("the reviewer was asked", func() bool { return len(player.Recorded()) > 0 })
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Directives = []protocol.Directive{{ID: "mine", Source: protocol.SourcePerson, Description: "Use the new form."}}
+	})
+	wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	records, _ := w.recorded()
+	var states []string
+	for _, r := range records {
+		if r.Directed == nil {
+			continue
+		}
+		for _, e := range r.Directed.Entries {
+			if e.ID == "mine" {
+				states = append(states, e.State)
+			}
+		}
+	}
+	if len(states) == 0 || states[0] != protocol.DirectivePending || slices.Contains(states, protocol.DirectiveDropped) {
+		t.Errorf("states of the user's directive: %q", states)
+	}
+}
