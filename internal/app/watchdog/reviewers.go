@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -87,7 +88,7 @@ func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (sup
 // look has a reviewer look at what has changed since its own last look.
 func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v *journal.Reviewed) error {
 	j := x.attempt.journal.State()
-	from := cmp.Or(j.Reviews[r.Name].Tree, j.Base.Tree)
+	from := cmp.Or(x.seen(ctx, j.Reviews[r.Name].Tree), j.Base.Tree)
 	if from == v.Tree && !j.Reviews[r.Name].Called { // of a task that was aborted, the tree shows nothing
 		v.Outcome, v.Summary = protocol.ReviewAligned, "nothing has changed since its last review"
 		return nil
@@ -121,6 +122,19 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		v.Discarded = append(v.Discarded, string(d.Reason))
 	}
 	return nil
+}
+
+// seen is the tree of a last look, and empty if there is none or the repository does not have it any more: after a rollback, for example, no commit that
+// is kept has it.
+func (x *acts) seen(ctx context.Context, tree string) string {
+	id, err := objects.ParseID(tree)
+	if err != nil {
+		return ""
+	}
+	if _, _, err := x.services.repository.Objects().Stat(ctx, id); errors.Is(err, git.ErrNoObject) {
+		return ""
+	}
+	return tree
 }
 
 // scene is what a reviewer sees, and the tree that it can quote.

@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 )
 
@@ -171,5 +173,31 @@ func TestOrdersDuringAReview(t *testing.T) {
 	}
 	if len(states) == 0 || states[0] != protocol.DirectivePending || slices.Contains(states, protocol.DirectiveDropped) {
 		t.Errorf("states of the user's directive: %q", states)
+	}
+}
+
+// TestTheTreeOfTheLastLookIsGone: a repository keeps no tree for reviewers. One that cannot compare with what it saw last sees everything again.
+func TestTheTreeOfTheLastLookIsGone(t *testing.T) {
+	t.Parallel()
+	w, player := newReviewed(t, oneFinding)
+	run := w.start(1, pullAt("reviewed", 1))
+	if err := run.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	j, err := trusted.OpenJournal(trusted.Dir(w.paths.Trusted), 1<<30, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: "page/form", Over: 1, Tree: strings.Repeat("1", 40), Outcome: protocol.ReviewAligned}
+	if err := errors.Join(j.Note(journal.Record{Reviewed: &gone}), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	run.resume(false)
+	wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.reviews(); len(got) != 3 || got[2] != "list/show Aligned Known" {
+		t.Errorf("reviews: %q", got)
+	}
+	if asked := player.Recorded(); len(asked) != 2 || !strings.Contains(asked[1].Body, "web/form.html (Added)") {
+		t.Errorf("%d questions: %+v", len(asked), asked)
 	}
 }
