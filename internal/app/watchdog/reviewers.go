@@ -93,7 +93,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		v.Outcome, v.Summary = protocol.ReviewAligned, "nothing has changed since its last review"
 		return nil
 	}
-	scene, tree, err := x.scene(ctx, o, r, from, *v)
+	scene, err := x.scene(ctx, o, r, from, *v)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		}
 		return false
 	}
-	kept, discarded := review.Keep(r, answer, x.quotable(ctx, tree), known, o.Policy.Reviewers.MaxDirectives)
+	kept, discarded := review.Keep(r, answer, x.quotable(ctx, v.Tree), known, o.Policy.Reviewers.MaxDirectives)
 	v.Outcome, v.Summary, v.Directives = review.Outcome(kept), review.Words(r, len(answer.Findings), len(kept)), kept
 	if answer.Summary != "" {
 		v.Summary += ". " + answer.Summary
@@ -137,8 +137,8 @@ func (x *acts) seen(ctx context.Context, tree string) string {
 	return tree
 }
 
-// scene is what a reviewer sees, and the tree that it can quote.
-func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, from string, v journal.Reviewed) (review.Scene, *objects.Tree, error) {
+// scene is what a reviewer sees.
+func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, from string, v journal.Reviewed) (review.Scene, error) {
 	j := x.attempt.journal.State()
 	s := review.Scene{
 		Reviewer: r, Team: r.Rule(o.Policy).Instructions, Request: o.Prompt, Task: v.Task,
@@ -167,15 +167,8 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 		s.Done = append(s.Done, done)
 	}
 	var err error
-	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree); err != nil {
-		return s, nil, err
-	}
-	id, err := objects.ParseID(v.Tree)
-	if err != nil {
-		return s, nil, err
-	}
-	tree, err := x.services.repository.Tree(ctx, id)
-	return s, tree, err
+	s.Changes, s.Left, err = x.changed(ctx, from, v.Tree)
+	return s, err
 }
 
 // changed is the difference of two trees, without secrets.
@@ -205,20 +198,34 @@ func (x *acts) changed(ctx context.Context, from, to string) (list []review.Chan
 	return review.Changed(outline, patch), review.Left{Files: total - len(outline)}, nil
 }
 
-// quotable gives the text of a file in a tree, if it is text.
-func (x *acts) quotable(ctx context.Context, tree *objects.Tree) func(path string) (string, bool) {
+// quotable gives the text of a file in a tree, if it is text. A tree can have very many files, and a review needs a few of them.
+func (x *acts) quotable(ctx context.Context, tree string) func(path string) (string, bool) {
 	return func(path string) (string, bool) {
-		e := tree.Lookup(path)
-		if e == nil || e.Mode != objects.ModeFile && e.Mode != objects.ModeExecutable || e.Size > maxQuoted {
-			return "", false
-		}
-		_, content, err := x.services.repository.Objects().Read(ctx, e.ID, maxQuoted)
+		content, err := x.file(ctx, tree, path)
 		if err != nil {
 			x.log().WarnContext(ctx, "Cannot read a file that a reviewer quotes: the finding does not count", "path", path, "error", err.Error())
 			return "", false
 		}
-		return string(content), utf8.Valid(content) && !bytes.ContainsRune(content, 0)
+		return string(content), content != nil && utf8.Valid(content) && !bytes.ContainsRune(content, 0)
 	}
+}
+
+// file is the content of a file in a tree; nil if there is none, or none that can be quoted.
+func (x *acts) file(ctx context.Context, tree, path string) ([]byte, error) {
+	root, err := objects.ParseID(tree)
+	if err != nil {
+		return nil, err
+	}
+	e, is, err := x.services.repository.Entry(ctx, root, path)
+	if err != nil || !is || e.Mode != objects.ModeFile && e.Mode != objects.ModeExecutable {
+		return nil, err
+	}
+	all := x.services.repository.Objects()
+	if _, size, err := all.Stat(ctx, e.ID); err != nil || size > maxQuoted {
+		return nil, err
+	}
+	_, content, err := all.Read(ctx, e.ID, maxQuoted)
+	return content, err
 }
 
 // polishText is the task in which the agent addresses what reviewers have found.

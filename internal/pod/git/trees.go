@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
 )
@@ -24,6 +25,25 @@ func (r *Repository) Tree(ctx context.Context, id objects.ID) (*objects.Tree, er
 		return nil, fmt.Errorf("read tree %s: %w", root, err)
 	}
 	return tree, nil
+}
+
+// Entry finds what a tree has at a path with '/' between names, without its size, and says whether there is something. It only reads the directories
+// on the way.
+func (r *Repository) Entry(ctx context.Context, tree objects.ID, path string) (e objects.Entry, is bool, err error) {
+	at := &objects.Entry{Mode: objects.ModeTree, ID: tree}
+	for name := range strings.SplitSeq(path, "/") {
+		dir := directory(at)
+		if dir == nil {
+			return e, false, nil
+		}
+		if err := r.objects.readTrees(ctx, []*objects.Tree{dir}); err != nil {
+			return e, false, fmt.Errorf("find %q in tree %s: %w", path, tree, err)
+		}
+		if at = dir.Child(name); at == nil {
+			return e, false, nil
+		}
+	}
+	return *at, true, nil
 }
 
 // unfold reads what is below a tree, one level of directories after the other: the process that runs already answers for a whole level at

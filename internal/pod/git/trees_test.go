@@ -85,6 +85,26 @@ func TestTreeWithALinkedCommit(t *testing.T) {
 	}
 }
 
+// TestEntry: only the directories on the way are read, whatever else the tree has.
+func TestEntry(t *testing.T) {
+	r := newRepository(t)
+	file := store(t, r, "content\n")[0]
+	gone, err := objects.ParseID("1111111111111111111111111111111111111111")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := plant(t, r, objects.Entry{Name: "file", Mode: objects.ModeExecutable, ID: file})
+	root := plant(t, r, objects.Entry{Name: "dir", Mode: objects.ModeTree, ID: dir}, objects.Entry{Name: "gone", Mode: objects.ModeTree, ID: gone})
+	for path, want := range map[string]objects.ID{"dir/file": file, "dir": dir, "gone": gone, "dir/none": {}, "dir/file/none": {}, "none/file": {}, "": {}} {
+		if e, is, err := r.Entry(t.Context(), root, path); err != nil || e.ID != want || is != (want != objects.ID{}) {
+			t.Errorf("%q: %v, %v, %v", path, e, is, err)
+		}
+	}
+	if _, _, err := r.Entry(t.Context(), root, "gone/file"); !errors.Is(err, git.ErrCorrupt) {
+		t.Errorf("below what is missing: %v, want ErrCorrupt", err)
+	}
+}
+
 // TestEqualDirectoriesAreReadOnce: a tree of a few objects can name one directory so often that nobody could read it each time.
 func TestEqualDirectoriesAreReadOnce(t *testing.T) {
 	r := newRepository(t)
