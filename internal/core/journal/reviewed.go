@@ -15,8 +15,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
-// maxFound bounds the directives of reviewers that are not over. Escalated ones count, and the oldest is forgotten first.
-const maxFound = 64
+// maxFound bounds the directives of reviewers that are not over. Escalated ones count, and the oldest is forgotten first. With those of users, of whom
+// none may be forgotten, they have room in the book (protocol.MaxDirectives).
+const maxFound = 32
 
 // Reviewed is what a reviewer said between two tasks, or why it has not looked.
 type Reviewed struct {

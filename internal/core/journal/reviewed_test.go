@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -77,6 +78,10 @@ func TestReviewsAreBounded(t *testing.T) {
 	s, err := journal.Replay(records)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// A Feature has as many directives, answers, and notices of deliveries.
+	if others := 64 + 64 + deliveries.MaxNotices; len(s.Found)+others > protocol.MaxDirectives {
+		t.Errorf("%d found: the book has no room for a new directive of a user", len(s.Found))
 	}
 	if len(s.Found) > 64 || len(s.Reviewed) > protocol.MaxReviews || s.Found[len(s.Found)-1].ID != "code-style/99" {
 		t.Errorf("%d found, %d reviews", len(s.Found), len(s.Reviewed))
