@@ -324,6 +324,9 @@ func (s *State) attempt(a Attempt) error {
 			s.Tasks[name] = t.next()
 		}
 	}
+	if again {
+		s.Reviews = s.Reviews.Back(s.TasksDone())
+	}
 	return nil
 }
 

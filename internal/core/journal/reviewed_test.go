@@ -69,6 +69,20 @@ func TestAReviewInTheJournal(t *testing.T) {
 	}
 }
 
+// TestReviewersLookAfterARetry: aborted tasks begin again when a user asks for it, and reviewers look at them again.
+func TestReviewersLookAfterARetry(t *testing.T) {
+	final := journal.Record{Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonTasksAborted}}
+	s, err := journal.Replay([]journal.Record{attempt1, base, reviewedOrders("form"), reviewed(5, "t5"), final, {Attempt: &journal.Attempt{Epoch: 2, Run: protocol.RunAgent}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Orders.Policy
+	p.Reviewers.CodeStyle.EveryTasks, p.Reviewers.CodeStyle.OnMilestone = 1, false
+	if due := s.Reviews.Due(p, review.Breakpoint{Over: 2}); len(due) != 1 || due[0].Name != protocol.SourceCodeStyle {
+		t.Errorf("after two tasks of the retry: %v, have %+v", due, s.Reviews)
+	}
+}
+
 // TestReviewsAreBounded: whatever is found in a long life.
 func TestReviewsAreBounded(t *testing.T) {
 	records := []journal.Record{attempt1, base, reviewedOrders("form")}

@@ -96,6 +96,15 @@ func (h History) Looked(name string, over int, tree string, found bool) History 
 	return h.with(name, look)
 }
 
+// Back: only this number of tasks is over, because others begin again. No reviewer waits until more are over than before.
+func (h History) Back(over int) History {
+	for name, look := range h {
+		look.Asked, look.Looked = min(look.Asked, over), min(look.Looked, over)
+		h = h.with(name, look)
+	}
+	return h
+}
+
 // Heeded: the agent has addressed a finding of a reviewer, whose interval is the one of the policy again.
 func (h History) Heeded(name string) History {
 	look, has := h[name]
