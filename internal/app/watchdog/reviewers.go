@@ -8,10 +8,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
+	crypto "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,6 +23,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/changes"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
@@ -35,6 +38,11 @@ const (
 	// maxReviewed bounds how many changed files a reviewer hears of, and maxQuoted the size in bytes of a file that it can quote.
 	maxReviewed = 500
 	maxQuoted   = 1 << 20
+	// maxCompared bounds the sizes of the changed files that are compared line by line, and maxPart what counts of each, in bytes. Their patch fits into
+	// protocol.MaxPatch. changeHead is about how many bytes a patch says of a file before its lines.
+	maxCompared = 768 << 10
+	maxPart     = 256 << 10
+	changeHead  = 512
 )
 
 // breakpoint is what reviewers have to do now; nothing while a task is at work, or without an agent that could follow them.
@@ -142,7 +150,7 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 	j := x.attempt.journal.State()
 	s := review.Scene{
 		Reviewer: r, Team: r.Rule(o.Policy).Instructions, Request: o.Prompt, Task: v.Task,
-		Gates: j.Results, Nonce: rand.Text(), MaxFindings: review.MaxFindings,
+		Gates: j.Results, Nonce: crypto.Text(), MaxFindings: review.MaxFindings,
 	}
 	if milestone, _, is := strings.Cut(v.Task, "/"); is {
 		s.Milestone = milestone
@@ -183,20 +191,52 @@ func (x *acts) changed(ctx context.Context, from, to string) (list []review.Chan
 	}
 	aside := git.NewAside(x.services.repository)
 	defer func() { _ = aside.Close() }()
-	outline, total, err := aside.Outline(ctx, before, after, maxReviewed)
+	outline, total, err := aside.Sample(ctx, before, after, maxReviewed, rand.IntN) //nolint:gosec // which changes are seen is no secret
 	if err != nil {
 		return nil, left, err
+	}
+	left.Files = total - len(outline)
+	paths := compared(outline)
+	if len(paths) == 0 { // git would compare everything
+		return review.Changed(outline, ""), left, nil
 	}
 	var patch string
 	err = aside.Patch(ctx, before, after, changes.MaxFile, func(in *bufio.Reader) (err error) {
 		patch, _, err = changes.NewMaker().Patch(ctx, in, handover.Contents(aside))
 		return err
-	})
+	}, paths...)
 	if err != nil {
 		return nil, left, err
 	}
-	return review.Changed(outline, patch), review.Left{Files: total - len(outline)}, nil
+	return review.Changed(outline, patch), left, nil
 }
+
+// compared are the paths of the changes that a reviewer can see line by line. One half of the room is for the smallest ones, and the other for any: an
+// agent hides no file behind large ones, or behind others that come before it. A finding cannot name a longer path.
+func compared(all []judge.Change) (paths []string) {
+	order := slices.DeleteFunc(slices.Clone(all), func(c judge.Change) bool { return len(c.Path) > review.MaxPath })
+	slices.SortStableFunc(order, func(a, b judge.Change) int { return cmp.Compare(compares(a), compares(b)) })
+	small, room := 0, int64(maxCompared)
+	for _, c := range order {
+		if room -= compares(c); room < maxCompared/2 {
+			break
+		}
+		small++
+	}
+	others := order[small:]
+	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	room = maxCompared
+	for _, c := range order {
+		if room -= compares(c); room < 0 {
+			break
+		}
+		paths = append(paths, c.Path)
+	}
+	return paths
+}
+
+// compares is about how many bytes the comparison of a file has.
+func compares(c judge.Change) int64 { return min(c.Old.Size+c.New.Size+changeHead, maxPart) }
 
 // quotable gives the text of a file in a tree, if it is text. A tree can have very many files, and a review needs a few of them.
 func (x *acts) quotable(ctx context.Context, tree string) func(path string) (string, bool) {

@@ -201,3 +201,16 @@ func TestTheTreeOfTheLastLookIsGone(t *testing.T) {
 		t.Errorf("%d questions: %+v", len(asked), asked)
 	}
 }
+
+// TestNoFileHidesBehindLargeOnes: the patch of everything has no room for a file behind large ones, and a reviewer still sees its lines.
+func TestNoFileHidesBehindLargeOnes(t *testing.T) {
+	t.Parallel()
+	w, player := newReviewed(t, oneFinding, func(o *protocol.Orders) {
+		o.Agent.Command = []string{"sh", "-c", `for i in 1 2 3 4 5; do yes "large $i" | head -c 400000 > web/a$i.html; done; ` + wroteTasks}
+	})
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	asked := player.Recorded()
+	if len(asked) == 0 || !strings.Contains(asked[0].Body, "1 +page/form") || !strings.Contains(asked[0].Body, "1 +large ") {
+		t.Errorf("%d questions: %.6000q", len(asked), asked[0].Body)
+	}
+}

@@ -30,6 +30,17 @@ func (a *Aside) Close() error { return a.objects.Close() }
 
 // Outline lists the first changes between two trees or commits, sorted as in the trees and at most the given number, and says how many there are.
 func (a *Aside) Outline(ctx context.Context, from, to objects.ID, most int) (changes []judge.Change, total int, err error) {
+	return a.outline(ctx, from, to, most, func(n int) int { return n - 1 })
+}
+
+// Sample is Outline with any of the changes, in any sequence. One draw gives a random number from 0 to below n: each change is as likely as any other,
+// wherever it stands.
+func (a *Aside) Sample(ctx context.Context, from, to objects.ID, most int, draw func(n int) int) (changes []judge.Change, total int, err error) {
+	return a.outline(ctx, from, to, most, draw)
+}
+
+// outline replaces, when the list is full, the change at the place that is drawn, if there is such a place.
+func (a *Aside) outline(ctx context.Context, from, to objects.ID, most int, draw func(n int) int) (changes []judge.Change, total int, err error) {
 	err = a.runner.pipe(ctx, call{args: diffArgs("--raw", "-z", "--no-abbrev", from.String(), to.String(), "--"), idle: true}, func(in *bufio.Reader) error {
 		for {
 			c, err := readChange(in)
@@ -41,6 +52,8 @@ func (a *Aside) Outline(ctx context.Context, from, to objects.ID, most int) (cha
 			}
 			if total++; len(changes) < most {
 				changes = append(changes, c)
+			} else if place := draw(total); place < most {
+				changes[place] = c
 			}
 		}
 	})
@@ -82,10 +95,11 @@ func readChange(in *bufio.Reader) (judge.Change, error) {
 }
 
 // Patch lets read consume the difference of two trees or commits in Git's unified format, with the whole IDs of files. Files above the
-// given size only appear as changed. Git ends when read has enough.
-func (a *Aside) Patch(ctx context.Context, from, to objects.ID, limit int64, read func(*bufio.Reader) error) error {
+// given size only appear as changed. Git ends when read has enough. If there are paths, only these count.
+func (a *Aside) Patch(ctx context.Context, from, to objects.ID, limit int64, read func(*bufio.Reader) error, paths ...string) error {
 	enough := false
-	c := call{args: diffArgs("-p", "--full-index", from.String(), to.String(), "--"), idle: true, settings: []setting{
+	args := append(diffArgs("-p", "--full-index", from.String(), to.String(), "--"), paths...)
+	c := call{args: args, env: []string{"GIT_LITERAL_PATHSPECS=1"}, idle: true, settings: []setting{
 		{"core.quotePath", "true"}, {"core.bigFileThreshold", strconv.FormatInt(limit+1, 10)},
 	}}
 	err := a.runner.pipe(ctx, c, func(in *bufio.Reader) error {
