@@ -64,7 +64,7 @@ func (s *State) directed(d Directed) {
 		if !review.Is(e.Source) {
 			continue
 		}
-		if e.State == protocol.DirectiveAddressed {
+		if e.State == protocol.DirectiveAddressed && e.Given { // the same entry comes once more when the directive is not given any more
 			s.Reviews = s.Reviews.Heeded(e.Source)
 		}
 		if e.State == protocol.DirectiveAddressed || e.State == protocol.DirectiveDropped {

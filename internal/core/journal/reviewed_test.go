@@ -58,6 +58,12 @@ func TestAReviewInTheJournal(t *testing.T) {
 	if len(s.Reviewed) != 2 || s.Reviewed[0].Directives != 2 || s.Reviewed[1].Outcome != protocol.ReviewAligned {
 		t.Errorf("for people: %+v", s.Reviewed)
 	}
+	ended := answered(a, protocol.DirectiveAddressed)
+	ended.Directed.Entries[0].Given = false
+	s = read(t, write(t, attempt1, base, reviewedOrders("form"), reviewed(1, "t1", a), answered(a, protocol.DirectiveAddressed), reviewed(2, "t2"), ended))
+	if got := s.Reviews[protocol.SourceCodeStyle].Quiet; got != 1 {
+		t.Errorf("one finding that was addressed counts twice: the interval has doubled %d times", got)
+	}
 	skipped := reviewed(3, "t3")
 	skipped.Reviewed.Outcome = protocol.ReviewSkipped
 	s = read(t, write(t, attempt1, base, reviewedOrders("form"), reviewed(1, "t1", a), skipped, answered(a, protocol.DirectiveEscalated)))
