@@ -37,7 +37,7 @@ type Look struct {
 	Looked int `json:"looked,omitempty"`
 	// Tree that it saw last; empty before.
 	Tree string `json:"tree,omitempty"`
-	// Urgency in hundredths, and Called: an event calls it whatever its urgency is.
+	// Urgency in hundredths. Called: it looks at the next breakpoint whatever its urgency is, because an event calls it or its last review was skipped.
 	Urgency int64 `json:"urgency,omitempty"`
 	Called  bool  `json:"called,omitempty"`
 	// Quiet is how often its interval has doubled, because it found nothing new.
@@ -80,10 +80,11 @@ func (h History) Happened(e Event, p policy.Effective) History {
 	return h
 }
 
-// Skipped: a reviewer was due when this number of tasks was over, and has not looked. Its urgency stays.
+// Skipped: a reviewer was due when this number of tasks was over, and has not looked. Its urgency stays, and it is due at the next breakpoint: without
+// that, nobody would look at a milestone before the next one is complete.
 func (h History) Skipped(name string, over int) History {
 	look := h[name]
-	look.Asked = over
+	look.Asked, look.Called = over, true
 	return h.with(name, look)
 }
 
