@@ -162,7 +162,7 @@ type ReviewerRules struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=12
 	MaxDirectives *int32 `json:"maxDirectives,omitempty"`
-	// polishTasks is how many tasks can follow the last task of the plan, in which the agent addresses Cleanup directives of reviewers that are still open. 0 adds none. Defaults to 10.
+	// polishTasks is how many tasks can follow the last task of the plan, in which the agent addresses directives of reviewers that are still open. 0 adds none. Defaults to 10.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100

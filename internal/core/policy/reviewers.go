@@ -84,7 +84,7 @@ func reviewerRows() []Row {
 			urgencyRow(),
 			count("reviewers.maxDirectives", "How many directives a reviewer can give at a time. Tidewaiter discards the less important ones.",
 				func(x *Rules) **int { return &x.Reviewers.MaxDirectives }, func(x *Effective) *int { return &x.Reviewers.MaxDirectives }, builtinMaxDirectives, smaller, from(1, 12)),
-			count("reviewers.polishTasks", "How many tasks can follow the last task of the plan, in which the agent addresses Cleanup directives of reviewers that are still open. 0 adds none.",
+			count("reviewers.polishTasks", "How many tasks can follow the last task of the plan, in which the agent addresses directives of reviewers that are still open. 0 adds none.",
 				func(x *Rules) **int { return &x.Reviewers.PolishTasks }, func(x *Effective) *int { return &x.Reviewers.PolishTasks }, builtinPolishTasks, smaller, from(0, 100)),
 		})
 }

@@ -20,7 +20,7 @@ type ReviewerRulesApplyConfiguration struct {
 	UrgencyThreshold *string `json:"urgencyThreshold,omitempty"`
 	// maxDirectives is how many directives a reviewer can give at a time. Tidewaiter discards the less important ones. Defaults to 3.
 	MaxDirectives *int32 `json:"maxDirectives,omitempty"`
-	// polishTasks is how many tasks can follow the last task of the plan, in which the agent addresses Cleanup directives of reviewers that are still open. 0 adds none. Defaults to 10.
+	// polishTasks is how many tasks can follow the last task of the plan, in which the agent addresses directives of reviewers that are still open. 0 adds none. Defaults to 10.
 	PolishTasks *int32 `json:"polishTasks,omitempty"`
 }
 
