@@ -174,7 +174,7 @@ type Task struct {
 const (
 	// GatesPrefix: gates before the delivery have failed.
 	GatesPrefix = "delivery/gates/"
-	// PolishPrefix: the work is done, and directives of reviewers are open.
+	// PolishPrefix of polish tasks: the work is done, and directives of reviewers are open.
 	PolishPrefix = "delivery/polish/"
 )
 
