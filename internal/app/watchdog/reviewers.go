@@ -113,15 +113,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	if err != nil {
 		return err
 	}
-	known := func(id string) bool {
-		for _, e := range j.Directives {
-			if e.ID == id {
-				return true
-			}
-		}
-		return false
-	}
-	kept, discarded := review.Keep(r, answer, x.quotable(ctx, v.Tree), known, o.Policy.Reviewers.MaxDirectives)
+	kept, discarded := review.Keep(r, answer, x.quotable(ctx, v.Tree), j.Directives.Has, o.Policy.Reviewers.MaxDirectives)
 	v.Outcome, v.Summary, v.Directives = review.Outcome(kept), review.Words(r, len(answer.Findings), len(kept)), kept
 	if answer.Summary != "" {
 		v.Summary += ". " + answer.Summary

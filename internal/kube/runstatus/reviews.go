@@ -14,9 +14,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
-// maxGiven is the most directives of one review, as a policy has it.
-const maxGiven = 12
-
 // validateReviews names the first field that no watchdog of ours would send.
 func validateReviews(list []protocol.ReviewStatus) error {
 	if len(list) > protocol.MaxReviews {
@@ -27,8 +24,8 @@ func validateReviews(list []protocol.ReviewStatus) error {
 		switch {
 		case !review.Is(r.Reviewer):
 			return fmt.Errorf("%s.reviewer %q is not a reviewer", field, Clean(r.Reviewer, maxName))
-		case r.Directives < 0 || r.Directives > maxGiven:
-			return fmt.Errorf("%s.directives is not a number from 0 to %d", field, maxGiven)
+		case r.Directives < 0 || r.Directives > review.MaxFindings:
+			return fmt.Errorf("%s.directives is not a number from 0 to %d", field, review.MaxFindings)
 		case r.Time.IsZero() || r.Time.Year() > 9999:
 			return fmt.Errorf("%s.time is missing or no time", field)
 		}
