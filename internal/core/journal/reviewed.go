@@ -91,11 +91,17 @@ func (s State) LastOver() string {
 	return name
 }
 
-// Breakpoint is where reviewers can look, while no task is at work. After the work is done, the agent polishes it and they look no more.
+// Breakpoint is where reviewers can look, while no task is at work. After the work is done, the agent polishes it, and they look no more before a user
+// has added a task and it is over.
 func (s State) Breakpoint() (b review.Breakpoint, is bool) {
 	last := s.LastOver()
-	if s.Orders == nil || last == "" || s.Working() != "" || slices.ContainsFunc(s.Added, func(t TaskAdded) bool { return t.Polishes() }) {
+	if s.Orders == nil || last == "" || s.Working() != "" {
 		return b, false
+	}
+	for _, t := range s.Added {
+		if t.Polishes() && (!s.Tasks[t.Name].Over() || protocol.Added(last)) {
+			return b, false
+		}
 	}
 	of, _, _ := strings.Cut(last, "/")
 	b = review.Breakpoint{Over: s.TasksDone(), Milestone: !protocol.Added(last)}

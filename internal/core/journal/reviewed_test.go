@@ -145,6 +145,23 @@ func TestASnapshotWithoutReviews(t *testing.T) {
 	}
 }
 
+// TestReviewersLookAtTasksAfterPolishing: not before a user has added one, and not at what corrects the polished work.
+func TestReviewersLookAtTasksAfterPolishing(t *testing.T) {
+	over := func(checkpoint int64) journal.Task {
+		return journal.Task{Done: true, Work: protocol.TaskWork{Checkpoint: checkpoint}}
+	}
+	s := journal.State{Orders: reviewedOrders("form").Orders, Tasks: map[string]journal.Task{"form": over(1)}, Added: []journal.TaskAdded{{Name: "delivery/polish/1"}}}
+	for _, step := range []struct {
+		task string
+		want bool
+	}{{"form", false}, {"delivery/polish/1", false}, {"delivery/gates/2", false}, {"save", true}} {
+		s.Tasks[step.task] = over(int64(len(s.Tasks)) + 1)
+		if _, is := s.Breakpoint(); is != step.want {
+			t.Errorf("after %s: %v", step.task, is)
+		}
+	}
+}
+
 // TestBreakpoint: between two tasks, with the milestone of the last one.
 func TestBreakpoint(t *testing.T) {
 	done := func(name string, checkpoint int64) journal.Task {
