@@ -6,7 +6,6 @@ package watchdog
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -14,10 +13,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/runnerlink"
 )
-
-// handoverWithin bounds how long the end of an attempt waits for the gateway's ledger to take the last diffs. Everybody knows how
-// the attempt ended by then.
-const handoverWithin = 10 * time.Second
 
 // finish sends the final report, waits for its acknowledgment, and lets the pod end.
 func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event, error) {
@@ -44,7 +39,7 @@ func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event,
 	if err := x.attempt.spool.Drained(ctx); err != nil {
 		return nil, err
 	}
-	short, stop := context.WithTimeout(ctx, handoverWithin)
+	short, stop := context.WithTimeout(ctx, x.attempt.options.Handover)
 	x.services.handover.Drained(short)
 	stop()
 	if !ended {

@@ -239,6 +239,7 @@ func TestALedgerThatIsAway(t *testing.T) {
 func TestAnAttemptEndsWithoutTheLedger(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "echo a > web/a.html", keen)
+	w.handover = 5 * time.Second
 	w.ledger.setAway(true)
 	p := w.start(1, nil)
 	w.eventually("the final report", func() bool { return w.intake.Final(1) != nil })

@@ -63,6 +63,9 @@ type Options struct {
 	Grace time.Duration
 	// BudgetPause is how long the proxy may take to notice a raised budget; 0 means its default.
 	BudgetPause time.Duration
+	// Handover is how long the end of an attempt waits for the gateway's ledger to take the last diffs. Everybody knows by then how the attempt ended,
+	// and the next one hands over what is left.
+	Handover time.Duration
 	// Linger is how long a finished watchdog waits for the pod to end it: a sidecar that ends by itself is started again.
 	Linger time.Duration
 	// MaxPacks of the trusted repository: beyond it, the watchdog puts packs together. PruneAbove is the number of bytes that checkpoints may
@@ -135,7 +138,7 @@ func (p Paths) runner() string       { return filepath.Join(p.Run, filepath.Base
 
 // parse reads the flags of a subcommand.
 func parse(name string, args []string, output io.Writer) (Options, error) {
-	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, FoldAbove: trusted.FoldAbove, PruneAbove: pruneAbove,
+	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Handover: 10 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, FoldAbove: trusted.FoldAbove, PruneAbove: pruneAbove,
 		Runtimes: runtimes.All(), Now: time.Now,
 		Models: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.ModelsPort)), Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.MCPPort)),
 		Proxy: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.AgentProxyPort))}

@@ -79,7 +79,9 @@ type world struct {
 	models   string // address of the agent's models
 	gateway  string // URL of the gateway; empty in worlds without models
 	// ledger takes what checkpoints have changed.
-	ledger    *ledger
+	ledger *ledger
+	// handover is how long the end of an attempt waits for it: on a busy machine the last diffs take a while.
+	handover  time.Duration
 	ledgerURL string
 	// log has all that watchdogs have said in their logs.
 	log said
@@ -110,7 +112,7 @@ const secretPassword = "the-password-of-shop"
 // newWorld makes a repository with a few files, and orders for one task that runs a shell script.
 func newWorld(t *testing.T, script string, change ...func(*protocol.Orders)) *world {
 	t.Helper()
-	w := &world{t: t, dir: container.TempDir(t), tools: "127.0.0.1:0", models: "127.0.0.1:0"}
+	w := &world{t: t, dir: container.TempDir(t), tools: "127.0.0.1:0", models: "127.0.0.1:0", handover: 2 * time.Minute}
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +295,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 	return watchdog.Options{
 		Runtimes: append(runtimes.All(), w.runtimes...), MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Window: 64_000, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
-		Models: w.models, Proxy: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", Ledger: w.ledgerURL, BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
+		Models: w.models, Proxy: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", Ledger: w.ledgerURL, BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Handover: w.handover, Now: time.Now, Probe: probe,
 		Log: watchdog.NewLog(io.MultiWriter(testWriter{w.t}, &w.log)).With("attempt", attempt),
 	}
 }
