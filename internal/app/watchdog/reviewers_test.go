@@ -65,6 +65,12 @@ func TestAReviewerLooksBetweenTasks(t *testing.T) {
 	if diff := cmp.Diff(polished, w.tasks()); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
+	records, _ := w.recorded()
+	for _, r := range records { // work that is done does not wait for an answer
+		if b := r.TaskBegun; b != nil && (b.Policy.Questions.Asking == policy.AskGuess) != protocol.Polishes(b.Name) {
+			t.Errorf("task %s began with %+v", b.Name, b.Policy.Questions)
+		}
+	}
 	asked := player.Recorded()
 	if len(asked) != 2 || !strings.Contains(asked[0].Body, "page/form") || strings.Contains(asked[1].Body, "web/form.html (Added)") || !strings.Contains(asked[1].Body, "web/save.html (Added)") {
 		t.Errorf("%d questions: %+v", len(asked), asked)

@@ -41,6 +41,14 @@ func (q Questions) Guess(asked, now time.Time) bool {
 	return q.Asking != AskWait && q.Asking != "" || q.Timeout > 0 && !asked.IsZero() && !now.Before(asked.Add(q.Timeout))
 }
 
+// WithoutWaiting are the rules for an agent that may ask, and never waits for the answer.
+func (q Questions) WithoutWaiting() Questions {
+	if q.Asking == AskWait || q.Asking == "" {
+		q.Asking = AskGuess
+	}
+	return q
+}
+
 // Built-in times of a question. A user who sees it the next morning still answers in time. A pod that waits for ten minutes has cost more than its
 // next start.
 const (
