@@ -34,7 +34,8 @@ func (s *State) added(t TaskAdded) error {
 	for _, have := range s.Added {
 		all = append(all, TaskAdded{Name: have.Name, Directives: have.Directives})
 	}
-	s.Added, s.Proofs = append(all, t), gates.Lasting(s.Proofs)
+	all = append(all, t)
+	s.Added, s.Proofs = all, gates.Lasting(s.Proofs)
 	if !t.Polishes() {
 		s.Spent++
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
@@ -181,8 +182,7 @@ func (d data) task(s Scene) string {
 // done are tasks that are over, the newest first: what the changes were made for.
 func (d data) done(tasks []Done) string {
 	l := list{budget: maxDone, left: "(earlier tasks are left out)"}
-	for i := len(tasks) - 1; i >= 0; i-- {
-		t := tasks[i]
+	for _, t := range slices.Backward(tasks) {
 		line := fmt.Sprintf("- %s: %s", d.name(t.Name), d.line(t.Instructions, maxSaid))
 		switch {
 		case t.Aborted:
