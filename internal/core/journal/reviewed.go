@@ -4,7 +4,6 @@
 package journal
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
-	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // maxFound bounds the directives of reviewers that are not over. Escalated ones count, and the oldest is forgotten first. With those of users, of whom
@@ -84,7 +82,7 @@ func (s *State) happens(e review.Event) {
 func (s State) LastOver() string {
 	name, last := "", int64(0)
 	for known, t := range s.Tasks {
-		if t.Over() && (t.Work.Checkpoint > last || t.Work.Checkpoint == last && cmp.Compare(known, name) < 0) {
+		if t.Over() && (t.Work.Checkpoint > last || t.Work.Checkpoint == last && known < name) {
 			name, last = known, t.Work.Checkpoint
 		}
 	}
@@ -111,14 +109,4 @@ func (s State) Breakpoint() (b review.Breakpoint, is bool) {
 		}
 	}
 	return b, true
-}
-
-// Open are the ids of the given directives of reviewers that the agent has not answered.
-func Open(given directives.List) (ids []string) {
-	for _, d := range given.Open() {
-		if review.Is(d.Source) {
-			ids = append(ids, d.ID)
-		}
-	}
-	return ids
 }

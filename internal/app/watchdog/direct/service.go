@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
@@ -81,7 +82,14 @@ func (s *Service) Given() directives.List {
 func (s *Service) Open() []directives.Directive { return s.Given().Open() }
 
 // OpenOfReviewers are the ids of the reviewers' directives that are open.
-func (s *Service) OpenOfReviewers() []string { return journal.Open(s.Given()) }
+func (s *Service) OpenOfReviewers() (ids []string) {
+	for _, d := range s.Open() {
+		if review.Is(d.Source) {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
+}
 
 // Status of all, as it is reported.
 func (s *Service) Status() []protocol.DirectiveStatus { return s.Given().Status() }
