@@ -71,6 +71,7 @@ long() {
   KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
   export KUBEBUILDER_ASSETS
   run "a gateway under siege, and with a crowd" -count 1 -timeout 1h -v -run '^(TestSiegeOfTheGateway|TestLargestOfEverything)$' ./internal/app/gateway
+  run "processes that race with what is done to them" -count 1 -timeout 1h -v -run '^Test(Freeze|HardenSurvivesSignals|ExitCodes)' ./internal/pod/proc
   run "histories" -count 1 -timeout 4h -run '^TestIncrementalEqualsFullHash$' ./internal/pod/workspace -rapid.checks=10000
 }
 

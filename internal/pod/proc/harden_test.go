@@ -163,7 +163,7 @@ func TestHardenSurvivesSignals(t *testing.T) {
 				}
 			}
 		})
-		for range 5 {
+		for range trials(5, 1) {
 			for number := 1; number <= lastSignal; number++ {
 				env := []string{attackEnv + "=" + strconv.Itoa(number)}
 				if got := await(t, start(t, c, env, os.Args[0])); got.Code != 0 {

@@ -33,7 +33,8 @@ func Main() {
 	os.Exit(0)
 }
 
-// Herd is the environment of a program that makes n processes of one thread each, every one of which counts as fast as it can.
+// Herd is the environment of a program that makes n processes of one thread each, every one of which counts: as fast as it can, or, in a crowd, a thousand
+// times a second at most, because a hundred that never wait leave nothing of the machine to the tests beside this one.
 func Herd(path string, n int) []string {
 	return []string{programEnv + "=herd", countersEnv + "=" + path, countEnv + "=" + strconv.Itoa(n)}
 }
@@ -140,7 +141,7 @@ func runProgram(program string) error {
 	switch program {
 	case "herd":
 		for i := range n {
-			forkAndCount(&counters[i])
+			forkAndCount(&counters[i], n >= crowd)
 		}
 	case "storm":
 		for i := range n {
@@ -175,12 +176,21 @@ func count(counter *uint64) {
 
 // The functions below fork without Go's runtime knowing: their children may only compute and make raw system calls.
 
+// crowd is how many processes rest between two numbers.
+const crowd = 50
+
+// rest of a process in a crowd.
+var rest = unix.Timespec{Nsec: int64(time.Millisecond)}
+
 //go:norace
 //go:nosplit
-func forkAndCount(counter *uint64) {
+func forkAndCount(counter *uint64, rests bool) {
 	if pid, _, _ := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0); pid == 0 {
 		for {
 			atomic.AddUint64(counter, 1)
+			if rests {
+				unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&rest)), 0, 0)
+			}
 		}
 	}
 }
