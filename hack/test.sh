@@ -24,12 +24,13 @@ packages() { # packages with|without: those whose tests need a real API server, 
 run() { # run NAME GO-TEST-ARGUMENTS…
   echo "== $1"
   shift
-  local folder=()
+  local folder=() started=$SECONDS
   if [[ $1 == -C ]]; then
     folder=(-C "$2")
     shift 2
   fi
   go "${folder[@]}" test -json -vet=off -ldflags="-s -w" "$@" | go run ./hack/testsummary
+  echo "in $((SECONDS - started)) s"
 }
 
 unit() {
@@ -84,7 +85,7 @@ targets() { # Every fuzz target, as "PACKAGE NAME".
 # (golang/go#75804).
 fuzz_briefly() {
   echo "== fuzzing, ${FUZZEXECUTIONS:=2000x} executions a target"
-  local package target program count=0 built=
+  local package target program count=0 built= started=$SECONDS
   program=$(mktemp -d)
   while read -r package target; do
     echo "-- $package $target"
@@ -97,7 +98,7 @@ fuzz_briefly() {
     count=$((count + 1))
   done < <(targets)
   rm -rf "$program"
-  echo "$count passed, 0 failed"
+  echo "$count passed, 0 failed in $((SECONDS - started)) s"
 }
 
 # Properties on samples that no run before has drawn; a failure prints the seed that repeats it.
