@@ -4,12 +4,10 @@
 package watchdog_test
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -112,63 +110,31 @@ func TestATaskThatCannotBeDoneIsAborted(t *testing.T) {
 	}
 }
 
-// pullAfter is a probe that ends the process when a step is reached for the nth time after another one.
-func pullAfter(before, step string, n int) func(string) error {
-	var mu sync.Mutex
-	armed, pull := false, pullAt(step, n)
-	return func(reached string) error {
-		mu.Lock()
-		is := armed
-		armed = armed || reached == before
-		mu.Unlock()
-		if !is {
-			return nil
-		}
-		return pull(reached)
-	}
-}
-
 // TestACrashWhileATaskIsAborted: whatever step the watchdog ends after, also with its pod, the task is aborted once and the work continues.
 func TestACrashWhileATaskIsAborted(t *testing.T) {
 	t.Parallel()
-	const decided = "task aborted"
-	type point struct {
-		step string
-		// at is how often the step is reached after the record of the abort.
-		at   int
-		lost bool
+	const decided, done = "task aborted", "done journaled"
+	// An abort takes three checkpoints: of the rollback, of what is there then, and the one that ends it, which has nothing new to commit. After a
+	// crash in the first one or in the second one, the last one is next. What completes a checkpoint after its intent is no step of a new pod.
+	lives := map[string][]plug{
+		"first": slices.Concat([]plug{{step: "gate ran", nth: 2}}, after(decided, "captured", "committed", "intent journaled", "restored", "refs moved", "spooled", done),
+			after("captured", "restored", "spooled", "task begun")),
+		"second, committed": slices.Concat(past(decided, done), after("committed")),
+		"second, journaled": slices.Concat(past(decided, done), after("intent journaled", "restored", "refs moved", "spooled", done),
+			after("intent journaled", "refs moved", done), past("task begun")),
+		"first, a lost pod":                     slices.Concat(lost(decided, "committed", "restored"), lost("restored", "task begun")),
+		"first, a lost pod after its report":    slices.Concat(past(decided), lost("spooled"), lost("spooled"), past("task begun")),
+		"second, a lost pod after its capture":  slices.Concat(past(decided, done), lost("captured")),
+		"second, a lost pod after its intent":   slices.Concat(past(decided, done), lost("intent journaled")),
+		"second, a lost pod after its refs":     slices.Concat(past(decided, done), lost("refs moved")),
+		"second, a lost pod after all its work": slices.Concat(past(decided, done), lost(done)),
 	}
-	points := []point{{decided, 0, false}, {decided, 0, true}, {"gate ran", 0, false}, {"task begun", 1, false}, {"task begun", 1, true}}
-	for i, step := range []string{"captured", "committed", "intent journaled", "restored", "refs moved", "spooled", "done journaled"} {
-		for at := 1; at <= 3; at++ { // of the rollback, of the checkpoint that belongs to it, and of the one that ends the abort
-			if step == "committed" && at == 3 { // which has nothing new
-				continue
-			}
-			points = append(points, point{step, at, (i+at)%2 == 0})
-		}
-	}
-	for _, p := range points {
-		t.Run(fmt.Sprintf("%s %d, and the pod is lost: %v", p.step, p.at, p.lost), func(t *testing.T) {
+	for name, list := range lives {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newAborting(t)
-			probe := pullAfter(decided, p.step, p.at)
-			switch p.step {
-			case decided:
-				probe = pullAt(decided, 1)
-			case "gate ran": // the last one of the task
-				probe = pullAt("gate ran", 2)
-			}
-			run := w.start(1, probe)
-			if err := run.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			if p.lost {
-				run.kill()
-				run = w.start(2, nil)
-			} else {
-				run.resume(false)
-			}
-			w.wantAborted(run.finish())
+			p := newPlugs(t, list)
+			w.wantAborted(p.pods(w.start(1, p.probe())).finish())
 		})
 	}
 }

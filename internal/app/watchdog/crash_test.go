@@ -41,18 +41,20 @@ func pullAt(step string, n int) func(string) error {
 // crashScript promotes, breaks a rule and is set right by Shadow, and ends well.
 const crashScript = `[ -e web/one.html ] || echo one > web/one.html
 	echo evil > web/legacy/evil.html
-	n=0; while [ -e web/legacy/evil.html ] && [ $n -lt 500 ]; do sleep 0.02; n=$((n+1)); done
+	n=0; while [ -e web/legacy/evil.html ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done
 	rm -f web/legacy/evil.html; echo one > web/one.html; echo two > web/two.html`
 
-// crashPoints are all steps after which a watchdog may end, and how often the script passes them at least.
-var crashPoints = []struct {
-	step  string
-	times int
-}{
-	{"task begun", 1}, {"task started", 1}, {"agent exited", 1}, {"captured", 2}, {"committed", 2}, {"intent journaled", 2}, {"refs moved", 2},
-	{"restored", 2}, {"changes logged", 2}, {"spooled", 2}, {"done journaled", 2}, {"pushed", 1}, {"delivery journaled", 1}, {"final journaled", 1},
-	{"final spooled", 1}, {"handed over", 1}, {"handover noted", 1}, {"history handed over", 1}, {"history noted", 1},
+// crashPoints are all steps after which a watchdog may end, in their order: those of a checkpoint for the first one, and for the next. At each step, the
+// cache is lost once; the agent asks no model, so little is remembered of it.
+func crashPoints() []plug {
+	list := lost("task begun", "task started")
+	checkpoint := []string{"captured", "committed", "intent journaled", "restored", "refs moved", "changes logged", "spooled", "done journaled"}
+	list = append(append(list, after(checkpoint...)...), lost(checkpoint...)...)
+	return append(list, lost("pushed", "delivery journaled", "final journaled", "final spooled")...)
 }
+
+// besides are the steps that come at some time while those of crashPoints are made.
+var besides = []string{"agent exited", "handed over", "handover noted", "history handed over", "history noted"}
 
 // wantUndisturbed holds what is there at the end against what an undisturbed run leaves.
 func (w *world) wantUndisturbed(f protocol.FinalReport) {
@@ -136,72 +138,92 @@ func (w *world) wantEveryCheckpointOnce() {
 // A watchdog that ends after any step is started again beside the same agent, and goes on as if nothing had happened.
 func TestAWatchdogThatCrashesGoesOn(t *testing.T) {
 	t.Parallel()
-	for _, point := range crashPoints {
-		for n := range point.times {
-			lost := n == point.times-1 // at each point once; the agent asks no model, so little is remembered of it
-			t.Run(named(fmt.Sprintf("%s %d", point.step, n+1), lost), func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t, crashScript, keen, shadow)
-				w.tidy, w.fold = true, true
-				p := w.start(1, pullAt(point.step, n+1))
-				if err := p.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				p.resume(lost)
-				w.wantUndisturbed(p.finish())
-			})
-		}
+	for name, list := range alternately(crashPoints()) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, crashScript, keen, shadow)
+			w.tidy, w.fold = true, true
+			p := newPlugs(t, list)
+			w.wantUndisturbed(p.processes(w.start(1, p.probe())).finish())
+		})
 	}
+	t.Run("besides", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, crashScript, keen, shadow)
+		w.tidy, w.fold = true, true
+		var lists [][]plug
+		for _, step := range besides {
+			lists = append(lists, lost(step))
+		}
+		p := newPlugs(t, lists...)
+		w.wantUndisturbed(p.processes(w.start(1, p.probe())).finish())
+	})
 }
 
 // Whatever intake has had without the watchdog hearing of it is not told again by the process, or the pod, that follows; what it has not had is.
 func TestAWatchdogWhoseAnswersAreLostRepeatsNothing(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"agent exited", "intent journaled", "spooled", "done journaled", "delivery journaled", "final journaled", "final spooled"} {
-		for _, lost := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, and the pod is lost: %v", step, lost), func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t, crashScript, keen, shadow, func(o *protocol.Orders) {
-					o.Requests = []protocol.Request{{ID: "now", Kind: protocol.RequestCheckpoint}}
-				})
-				w.tidy, w.fold = true, true
-				w.intake.LoseAnswers(true)
-				p := w.start(1, pullAt(step, 1))
-				if err := p.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				w.intake.LoseAnswers(false)
-				if lost {
-					p.kill()
-					p = w.start(2, nil)
-				} else {
-					p.resume(false)
-				}
-				w.wantUndisturbed(p.finish())
-				if !slices.ContainsFunc(w.intake.Reports(), func(r protocol.Report) bool { return r.Request != nil && r.Request.ID == "now" && r.Request.OK }) {
-					t.Error("the request has no result")
-				}
+	steps := [][]string{{"intent journaled", "spooled", "done journaled", "delivery journaled", "final journaled"}, {"agent exited"}, {"final spooled"}}
+	for name, plugged := range map[string]func(...string) []plug{"the process ends": after, "the pod is lost": lost} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, crashScript, keen, shadow, func(o *protocol.Orders) {
+				o.Requests = []protocol.Request{{ID: "now", Kind: protocol.RequestCheckpoint}}
 			})
-		}
+			w.tidy, w.fold = true, true
+			p := newPlugs(t, plugged(steps[0]...), plugged(steps[1]...), plugged(steps[2]...))
+			w.intake.LoseAnswers(true)
+			run := p.pods(w.start(1, p.probe()))
+			w.intake.LoseAnswers(false)
+			w.wantUndisturbed(run.finish())
+			if !slices.ContainsFunc(w.intake.Reports(), func(r protocol.Report) bool { return r.Request != nil && r.Request.ID == "now" && r.Request.OK }) {
+				t.Error("the request has no result")
+			}
+		})
 	}
+}
+
+// podScript does the same for each task, which leaves its name.
+const podScript = crashScript + `; echo $TIDEWAITER_TASK > web/two.html`
+
+// lostPods are all steps after which a pod may be lost, in their order: those of a checkpoint for the second one of a pod. The next pod goes on
+// with the next task if what is journaled is the end of one.
+func lostPods() []plug {
+	list := lost("task begun", "task started", "agent exited")
+	for _, step := range []string{"captured", "committed", "intent journaled", "restored", "refs moved", "changes logged", "spooled", "done journaled"} {
+		list = append(list, plug{step: step, lost: true, nth: 2})
+	}
+	return append(list, lost("pushed", "delivery journaled", "final journaled", "final spooled")...)
 }
 
 // A pod that is lost after any step is followed by another attempt, which goes on from the last promoted tree.
 func TestALostPodIsFollowedByAnother(t *testing.T) {
 	t.Parallel()
-	for _, point := range crashPoints {
-		t.Run(point.step, func(t *testing.T) {
+	for name, list := range alternately(lostPods()) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, crashScript, keen, shadow)
+			w := newWorld(t, podScript, keen, shadow, func(o *protocol.Orders) {
+				o.Tasks = nil
+				for i := range list { // at least as many as there are ends of tasks
+					o.Tasks = append(o.Tasks, protocol.Task{Name: fmt.Sprintf("task-%d", i)})
+				}
+			})
 			w.tidy = true
-			p := w.start(1, pullAt(point.step, point.times))
-			if err := p.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			p.kill()
-			w.wantUndisturbed(w.start(2, nil).finish())
+			p := newPlugs(t, list)
+			w.wantUndisturbed(p.pods(w.start(1, p.probe())).finish())
 		})
 	}
+	t.Run("besides", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, crashScript, keen, shadow)
+		w.tidy = true
+		var lists [][]plug
+		for _, step := range besides[1:] {
+			lists = append(lists, lost(step))
+		}
+		p := newPlugs(t, lists...)
+		w.wantUndisturbed(p.pods(w.start(1, p.probe())).finish())
+	})
 }
 
 // A git that was killed with its pod leaves locks; they do not stop the next attempt.

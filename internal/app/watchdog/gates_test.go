@@ -4,10 +4,10 @@
 package watchdog_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,21 +160,16 @@ func TestAGateHasNothingOfTheAgent(t *testing.T) {
 // TestACrashWhileGatesRun: whatever step the watchdog ends after, the agent is started as often as without a crash, and the work is proved before it is delivered.
 func TestACrashWhileGatesRun(t *testing.T) {
 	t.Parallel()
-	for _, point := range []struct {
-		step string
-		at   int
-	}{
-		{"agent exited", 1}, {"captured", 1}, {"done journaled", 1}, {"gate ended", 1}, {"gate ran", 1}, {"gate ended", 2}, {"gate ran", 2},
-		{"task begun", 2}, {"agent launched", 2}, {"gate ended", 3}, {"gate ran", 3}, {"gate ran", 4},
+	for name, list := range map[string][]plug{ // a gate that has ended and has no result is run again
+		"a result is noted": after("agent exited", "done journaled", "gate ran", "gate ran", "agent launched", "gate ran"),
+		"a gate ends": slices.Concat(after("captured", "gate ended"), past("gate ran"), after("gate ended"), past("gate ran"),
+			after("task begun", "gate ended"), past("gate ran"), after("gate ran")),
 	} {
-		t.Run(fmt.Sprint(point.step, " ", point.at), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newGated(t, mends, good+"; touch web/spoilt.html", "true")
-			p := w.start(1, pullAt(point.step, point.at))
-			if err := p.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			p.resume(false)
+			plugs := newPlugs(t, list)
+			p := plugs.processes(w.start(1, plugs.probe()))
 			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			if got := w.delivered("web/page.html"); got != "good" {
 				t.Errorf("delivered %q", got)

@@ -4,7 +4,6 @@
 package watchdog_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -66,20 +65,15 @@ func (w *world) wantSquashed(f protocol.FinalReport) {
 // between any two steps.
 func TestTheHistoryIsJudgedByThePolicyOfNow(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"nothing", "squash written", "squash journaled", "squash moved", "pushed", "delivery journaled"} {
-		t.Run("pulled after "+step, func(t *testing.T) {
+	for name, list := range map[string][]plug{"undisturbed": nil, "crashes": after("squash written", "squash journaled", "squash moved", "pushed", "delivery journaled")} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, start := newAudited(t)
-			p := start(pullAt(step, 1))
+			plugs := newPlugs(t, list)
+			p := start(plugs.probe())
 			w.intake.Order(enforcing)
 			w.signal("end")
-			if step != "nothing" {
-				if err := p.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				p.watch(nil)
-			}
-			w.wantSquashed(p.finish())
+			w.wantSquashed(plugs.processes(p).finish())
 		})
 	}
 }

@@ -62,39 +62,54 @@ func TestADroppedTaskEndsInOrder(t *testing.T) {
 	w.wantEveryCheckpointOnce()
 }
 
+// dropPoints are all steps of a drop after which a watchdog may end.
+var dropPoints = []string{"agent exited", "captured", "intent journaled", "done journaled", "task dropped", "task begun"}
+
 // TestACrashWhileATaskIsDropped: whatever step the watchdog ends after, the task is dropped once and the list is worked off.
 func TestACrashWhileATaskIsDropped(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"agent exited", "captured", "intent journaled", "done journaled", "task dropped", "task begun"} {
-		for _, again := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, listed again: %v", step, again), func(t *testing.T) {
-				t.Parallel()
-				w := newListed(t, "form", "save")
-				at := 1
-				if step == "task begun" {
-					at = 2
-				}
-				p := w.start(1, pullAt(step, at))
-				w.atWork("form")
-				w.list("save")
-				if err := p.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				if again {
-					w.intake.Order(func(o *protocol.Orders) {
-						o.Agent.Command[2] = `echo $TIDEWAITER_TASK > web/again.html`
-						o.Tasks = append(o.Tasks, protocol.Task{Name: "form"})
-					})
-				}
-				p.resume(false)
-				wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-				if again && w.delivered("web/again.html") != "form" {
-					t.Errorf("the task that was listed again has written %q", w.delivered("web/again.html"))
-				}
-				w.wantEveryCheckpointOnce()
-			})
+	for name, list := range alternately(after(dropPoints...)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newListed(t, "form", "save")
+			plugs := newPlugs(t)
+			p := w.start(1, plugs.probe())
+			w.atWork("form")
+			plugs.add(list)
+			w.list("save")
+			wantFinal(t, plugs.processes(p).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			w.wantEveryCheckpointOnce()
+		})
+	}
+}
+
+// TestADropThatIsTakenBackAfterACrash: whatever step the watchdog ends after, the task begins anew because it is listed again, as the last one.
+func TestADropThatIsTakenBackAfterACrash(t *testing.T) {
+	t.Parallel()
+	w := newListed(t, "form")
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `echo $TIDEWAITER_TASK > web/$TIDEWAITER_TASK.html; [ $TIDEWAITER_TASK != form ] || { echo start >> "$HOME/starts"; ` + w.waitFor("end") + `}`
+	})
+	plugs := newPlugs(t)
+	p := w.start(1, plugs.probe())
+	for i, step := range dropPoints {
+		w.eventually("form is worked on again", func() bool { return w.begun() == i+1 })
+		plugs.add(after(step))
+		other := fmt.Sprintf("save-%d", i)
+		w.list(other)
+		plugs.ended(w, p.wait())
+		w.list(other, "form")
+		p.watch(plugs.probe())
+	}
+	w.eventually("form is worked on at last", func() bool { return w.begun() == len(dropPoints)+1 })
+	w.signal("end")
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	for i := range dropPoints {
+		if got := w.delivered(fmt.Sprintf("web/save-%d.html", i)); got != fmt.Sprintf("save-%d", i) {
+			t.Errorf("task %d is delivered as %q", i, got)
 		}
 	}
+	w.wantEveryCheckpointOnce()
 }
 
 // TestRemainsOfATaskThatIsNotListedAnyMore: what an agent wrote before its pod was lost is kept, although its task was taken off the list meanwhile.

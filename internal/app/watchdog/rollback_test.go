@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	diff "github.com/google/go-cmp/cmp"
@@ -372,63 +371,55 @@ func TestRequestedCheckpointWithoutAnAgent(t *testing.T) {
 	w.wantVerdicts("Final Valid Promoted", "Requested Skipped None", "Requested Valid Held unsettled")
 }
 
-// rollbackPoints are all steps of a rollback after which a watchdog may end: those of the checkpoint before it, and of
-// the one after it.
-var rollbackPoints = []string{"captured", "committed", "intent journaled", "refs moved", "restored", "changes logged", "spooled", "done journaled"}
+// rollbackPoints are all steps of a rollback after which a watchdog may end: those of the checkpoint before it, and of the one after it. What is there
+// then is what was promoted last: it needs no commit. A crash in the first checkpoint leaves no second one, and one before the intent of the second
+// leaves none.
+var rollbackPoints = map[string][]plug{
+	"before":         after("captured", "committed", "intent journaled", "restored", "refs moved", "changes logged", "spooled", "done journaled"),
+	"after, capture": slices.Concat(past("done journaled"), after("captured")),
+	"after":          slices.Concat(past("done journaled"), after("intent journaled", "restored", "refs moved", "changes logged", "spooled", "done journaled")),
+}
 
 // A watchdog that ends in the middle of a rollback has it done exactly once, running or not.
 func TestACrashInARollback(t *testing.T) {
 	t.Parallel()
-	for _, step := range rollbackPoints {
-		for n := 1; n <= 2; n++ {
-			if step == "committed" && n == 2 { // what is there then is what was promoted last: it needs no commit
-				continue
+	for name, list := range rollbackPoints {
+		t.Run(name+", running", func(t *testing.T) {
+			t.Parallel()
+			w := newWayward(t)
+			p := newPlugs(t)
+			run := w.start(1, p.probe())
+			w.toSecond()
+			p.add(list)
+			w.intake.Order(goBack)
+			run = p.processes(run)
+			w.eventually("the request has a result", func() bool { return w.result("back") != nil })
+			w.signal("second")
+			run.finish()
+			w.wantBackOnce()
+		})
+		t.Run(name+", stopped", func(t *testing.T) {
+			t.Parallel()
+			w := newWayward(t)
+			run := w.start(1, nil)
+			w.toSecond()
+			w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+			run.finish()
+			w.intake.Order(goBack)
+			p, attempt := newPlugs(t, list), int64(2)
+			for range p.all() {
+				w.begin(attempt, "seal")
+				p.ended(w, watchdog.Seal(t.Context(), w.options(attempt, p.probe())))
+				attempt++
 			}
-			for _, running := range []bool{true, false} {
-				t.Run(step+map[int]string{1: ", before", 2: ", after"}[n]+map[bool]string{true: ", running", false: ", stopped"}[running], func(t *testing.T) {
-					t.Parallel()
-					w := newWayward(t)
-					w.crashInARollback(step, n, running)
-					w.wantBackOnce()
-				})
-			}
-		}
+			w.seal(attempt)
+			w.wantBackOnce()
+		})
 	}
 }
 
-func (w *world) crashInARollback(step string, n int, running bool) {
-	w.t.Helper()
-	ask := func(o *protocol.Orders) { o.Requests = append(o.Requests, back("back", protocol.RollbackFull, 1)) }
-	var armed atomic.Bool
-	pull := pullAt(step, n)
-	probe := func(reached string) error {
-		if !armed.Load() {
-			return nil
-		}
-		return pull(reached)
-	}
-	p := w.start(1, probe)
-	w.toSecond()
-	if running {
-		armed.Store(true)
-		w.intake.Order(ask)
-		if err := p.wait(); !errors.Is(err, errPulled) {
-			w.t.Fatalf("the watchdog ended with %v", err)
-		}
-		p.watch(nil)
-		w.eventually("the request has a result", func() bool { return w.result("back") != nil })
-		w.signal("second")
-		p.finish()
-		return
-	}
-	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
-	p.finish()
-	w.intake.Order(ask)
-	w.begin(2, "seal")
-	if err := watchdog.Seal(w.t.Context(), w.options(2, pullAt(step, n))); !errors.Is(err, errPulled) {
-		w.t.Fatalf("the seal run ended with %v", err)
-	}
-	w.seal(3)
+func goBack(o *protocol.Orders) {
+	o.Requests = append(o.Requests, back("back", protocol.RollbackFull, 1))
 }
 
 // wantBackOnce: the workspace is as it was at checkpoint 1, the abandoned state is kept, and one result was given.

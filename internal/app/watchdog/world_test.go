@@ -398,11 +398,17 @@ func (p *pod) watch(probe func(string) error) {
 func (p *pod) resume(lost bool) {
 	p.w.t.Helper()
 	if lost {
-		if err := os.Remove(filepath.Join(p.w.paths.Trusted, "conversation.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			p.w.t.Fatal(err)
-		}
+		p.lose()
 	}
 	p.watch(nil)
+}
+
+// lose what the last watchdog remembered of the conversation.
+func (p *pod) lose() {
+	p.w.t.Helper()
+	if err := os.Remove(filepath.Join(p.w.paths.Trusted, "conversation.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.w.t.Fatal(err)
+	}
 }
 
 // named is the name of a test in which a cache is lost, or not.
@@ -506,10 +512,31 @@ func (w *world) eventually(what string, holds func() bool) {
 	w.t.Fatalf("never: %s; checkpoints %+v, status %+v", what, w.intake.Checkpoints(), w.intake.Status())
 }
 
-// signal lets a script go on that waits with `until [ -e DIR/name ]`.
-func (w *world) signal(name string) { w.write("signals/"+name, "") }
+// signal lets all scripts go on that wait for it, now or later.
+func (w *world) signal(name string) {
+	w.t.Helper()
+	w.write("signals/"+name, "")
+	pipe, err := os.OpenFile(w.pipe(name), os.O_RDWR, 0)
+	if err == nil {
+		_, err = pipe.WriteString(strings.Repeat("\n", 100)) // a line for each that reads already, or is about to
+		w.t.Cleanup(func() { _ = pipe.Close() })
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
 
-// waitFor is the shell command for that.
+// pipe is what scripts read while they wait for a signal: a process that looks again and again costs more than the whole rest of a test.
+func (w *world) pipe(name string) string {
+	w.t.Helper()
+	path := filepath.Join(w.mkdir("pipes"), name)
+	if err := unix.Mkfifo(path, 0o666); err != nil && !errors.Is(err, fs.ErrExist) {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// waitFor is the shell command that waits for a signal.
 func (w *world) waitFor(name string) string {
-	return "until [ -e " + filepath.Join(w.dir, "signals", name) + " ]; do sleep 0.02; done; "
+	return "until [ -e " + filepath.Join(w.dir, "signals", name) + " ]; do read -r go_on < " + w.pipe(name) + " || sleep 0.02; done; "
 }
