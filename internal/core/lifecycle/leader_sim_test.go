@@ -283,7 +283,7 @@ func (s *sim) release() {
 
 // write writes the status if it changed, once, and sends the events after that.
 func (l *leader) write() {
-	if l.gone || l.d.Needs.Outdates() || fmt.Sprintf("%+v", fields(l.d.Memory)) == fmt.Sprintf("%+v", fields(l.seen.observed.Memory)) {
+	if l.gone || l.d.Needs.Outdates() || l.d.Memory.same(l.seen.observed.Memory) {
 		return
 	}
 	if l.change("write the status", func() bool { return l.ifCurrent(func() { l.note(l.d.Memory) }) }) {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -109,23 +110,8 @@ func acts(d Decision) bool {
 	return d.Start != nil || d.Needs != "" || len(d.Unlock)+len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
 }
 
-// fields are the values of a memory without its pointers.
-func fields(m Memory) any {
-	job := JobMemory{}
-	if m.Job != nil {
-		job = *m.Job
-	}
-	unserved := Unserved{}
-	if m.Unserved != nil {
-		unserved = *m.Unserved
-	}
-	m.Job, m.Unserved = nil, nil
-	return struct {
-		Memory   Memory
-		Job      JobMemory
-		Unserved Unserved
-	}{m, job, unserved}
-}
+// same reports whether a status needs no write.
+func (m Memory) same(other Memory) bool { return reflect.DeepEqual(m, other) }
 
 // checkMemory holds what no write of the status may break.
 func (s *sim) checkMemory(m Memory) {
