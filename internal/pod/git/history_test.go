@@ -20,10 +20,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/gitserver"
 )
 
-// commitsOfLong is how long the history of a long server is; each commit has a tree and a file of its own.
-const commitsOfLong = 10_000
+// commitsOfLong is how long the history of a long server is; each commit has a tree and a file of its own. It is many times as long as what the
+// tests add to it.
+const commitsOfLong = 500
 
-// longHub is a server with a history of tens of thousands of objects.
+// longHub is a server with a long history.
 func longHub(t *testing.T) hub {
 	t.Helper()
 	h := newHub(t)

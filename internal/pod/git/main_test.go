@@ -48,17 +48,34 @@ func newHub(t *testing.T, settings ...string) hub {
 	t.Cleanup(front.Close)
 	h := hub{url: front.URL + "/shop.git", dir: filepath.Join(dir, "shop.git"), caFile: certFile(t, front)}
 	plain(t, "", "init", "-q", "--bare", "-b", "main", h.dir)
-	work := filepath.Join(t.TempDir(), "work")
-	plain(t, "", "clone", "-q", h.dir, work)
-	write(t, work, "README.md", "one\n")
-	commit(t, work, "First")
-	write(t, work, "src/a.go", "package a\n")
-	commit(t, work, "Second")
-	plain(t, work, "tag", "-a", "v1", "-m", "one")
-	plain(t, work, "push", "-q", "origin", "HEAD:main", "v1")
-	h.base = revision(t, work, "HEAD")
+	plainWith(t, history, h.dir, "fast-import", "--quiet")
+	h.base = revision(t, h.dir, "main")
 	return h
 }
+
+// history of the repository, for git fast-import.
+const history = `commit refs/heads/main
+committer a <a@example.com> 1700000000 +0000
+data 5
+First
+M 644 inline README.md
+data 4
+one
+
+commit refs/heads/main
+committer a <a@example.com> 1700000001 +0000
+data 6
+Second
+M 644 inline src/a.go
+data 10
+package a
+
+tag v1
+from refs/heads/main
+tagger a <a@example.com> 1700000002 +0000
+data 3
+one
+`
 
 func (h hub) remote() git.Remote {
 	return git.Remote{URL: h.url, Username: user, Password: password, CAFile: h.caFile}
@@ -87,8 +104,14 @@ func newRepository(t *testing.T) *git.Repository {
 // plain runs stock git, as a person would.
 func plain(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	return plainWith(t, "", dir, args...)
+}
+
+// plainWith gives it an input.
+func plainWith(t *testing.T, input, dir string, args ...string) string {
+	t.Helper()
 	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 	var out, complaints bytes.Buffer
