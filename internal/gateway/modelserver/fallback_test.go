@@ -160,7 +160,7 @@ func TestOneFeatureClosesNoBackend(t *testing.T) {
 				}
 			}
 			f.set(answering)
-			w.silence = 10 * time.Second
+			w.silence = time.Minute
 			if answer, text := w.ask("beside", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusOK || text != wholeAnswer {
 				t.Errorf("another Feature: %d %s", answer.StatusCode, text)
 			}
@@ -197,11 +197,12 @@ func TestSilenceIsABackends(t *testing.T) {
 			t.Errorf("%s: %d %s", path, answer.StatusCode, text)
 		}
 	}
+	// Until its text begins, a model that reasons may take minutes, as a busy machine may.
 	event := "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"" + strings.Repeat("hm ", 300) + "\"}}\n\n"
 	long := strings.Repeat(event, 40_000) // far more than what is on its way in buffers
-	w := newWorld(t, saying("text/event-stream", long+streamStart+streamEnd), quick())
+	w := newWorld(t, saying("text/event-stream", streamStart+long+streamEnd), quick())
 	w.silence = 3 * silence
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+messages, strings.NewReader(strings.Replace(plainRequest, "{", `{"stream":true,`, 1)))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+messages, strings.NewReader(strings.Replace(plainRequest, "{", `{"stream":true,"thinking":{"type":"adaptive"},`, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,6 @@ func TestConcurrencyOfABackend(t *testing.T) {
 	for _, feature := range []string{"backed", "alone"} {
 		asked := f.asked.Load()
 		w := newWorld(t, f, quick())
-		w.silence = 500 * time.Millisecond
 		first := make(chan string, 1)
 		go func() {
 			_, text := w.ask(feature, http.MethodPost, messages, plainRequest)
@@ -247,6 +247,7 @@ func TestConcurrencyOfABackend(t *testing.T) {
 		for f.asked.Load() == asked {
 			time.Sleep(time.Millisecond)
 		}
+		w.silence = 500 * time.Millisecond // for those that wait, and not for the call that is being answered
 		answer, text := w.ask(feature, http.MethodPost, messages, plainRequest)
 		switch {
 		case feature == "backed" && text != wholeAnswer:

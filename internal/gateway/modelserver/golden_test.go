@@ -256,7 +256,7 @@ func (v *vendors) requests(t *testing.T, b coremodels.Backend, keys map[string]s
 	}
 	t.Cleanup(table.Close)
 	var log bytes.Buffer
-	w := &world{t: t, silence: 10 * time.Second, reserved: map[string]bool{}}
+	w := &world{t: t, silence: time.Minute, reserved: map[string]bool{}}
 	limits := quick()
 	limits.PerFeature = 0 // the slot of a call is free only after its answer has come
 	w.server = httptest.NewServer(modelserver.New(modelserver.Options{

@@ -63,7 +63,7 @@ func TestLargeRequestsDoNotWaitForOneAnother(t *testing.T) {
 // TestDecompressorsAreInTheAccount: what decompresses answers is memory of the Feature that gets them.
 func TestDecompressorsAreInTheAccount(t *testing.T) {
 	limits := quick()
-	limits.Memory, limits.Wait, limits.PerFeature = 24<<20, 50*time.Millisecond, 4
+	limits.Memory, limits.Wait, limits.PerFeature = 24<<20, 2*time.Second, 4 // the agent sees the end of an answer before its memory is given back
 	begun, release := make(chan struct{}, 4), make(chan struct{})
 	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

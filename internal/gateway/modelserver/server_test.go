@@ -140,7 +140,7 @@ func newWorld(t *testing.T, backend http.Handler, limits modelserver.Limits) *wo
 // newWorldBehind reaches its backend in another way.
 func newWorldBehind(t *testing.T, backend http.Handler, limits modelserver.Limits, reach backends.Options) *world {
 	t.Helper()
-	w := &world{t: t, backend: upstream.Start(t, backend), silence: 10 * time.Second, reserved: map[string]bool{}}
+	w := &world{t: t, backend: upstream.Start(t, backend), silence: time.Minute, reserved: map[string]bool{}}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
 	table, err := modelserver.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat", "gemini"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca), StreamUsage: new(true),
@@ -429,7 +429,7 @@ func TestBackendsThatFail(t *testing.T) {
 		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 502, "BackendUnreachable", "cannot reach the backend"},
 		"silent in a stream": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprint(w, "event: ping\ndata: {}\n\nevent: half")
+			fmt.Fprint(w, streamStart+"event: half")
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}, 200, "BackendSilent", "event: half\n\nevent: error\n"},
@@ -452,7 +452,11 @@ func TestBackendsThatFail(t *testing.T) {
 		if tc.reason == "BackendSilent" {
 			w.silence = 300 * time.Millisecond // the others answer, however long a busy machine takes
 		}
-		answer, text := w.ask("login", "POST", messages, scripted(true, "large", ""))
+		request := scripted(true, "large", "")
+		if tc.reason == "BackendSilent" && tc.status == http.StatusOK { // so that the limit counts from when the answer has begun
+			request = strings.Replace(request, "{", `{"thinking":{"type":"adaptive"},`, 1)
+		}
+		answer, text := w.ask("login", "POST", messages, request)
 		if r := w.last(1); answer.StatusCode != tc.status || r.Reason != tc.reason || !strings.Contains(text, tc.text) {
 			t.Errorf("%s: %d %s %s", name, answer.StatusCode, r.Reason, text)
 		}

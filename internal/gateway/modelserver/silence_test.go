@@ -19,8 +19,8 @@ const streamedRequest = `{"model":"large","stream":true,"messages":[]}`
 
 // TestAConnectionThatANATForgot is asked for a sign of life, and the call is made again on a new one: the agent sees its answer.
 func TestAConnectionThatANATForgot(t *testing.T) {
-	// A pong that takes two seconds is a connection's end: on a busy machine, that of one which is alive takes longer than 20 ms.
-	w := newWorldBehind(t, http.HandlerFunc(answering), quick(), backends.Options{Ping: 20 * time.Millisecond, Pong: 2 * time.Second})
+	// A pong that takes five seconds is a connection's end: on a busy machine, that of one which is alive takes longer than 20 ms.
+	w := newWorldBehind(t, http.HandlerFunc(answering), quick(), backends.Options{Ping: 20 * time.Millisecond, Pong: 5 * time.Second})
 	for n := range 2 {
 		if answer, text := w.ask("login", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusOK || text != wholeAnswer {
 			t.Fatalf("call %d: %d %s", n, answer.StatusCode, text)
@@ -70,7 +70,7 @@ func TestSilenceIsFollowedByANewConnection(t *testing.T) {
 	w.backend.Forget()
 	w.silence = 200 * time.Millisecond
 	ask(http.StatusGatewayTimeout)
-	w.silence = 10 * time.Second
+	w.silence = time.Minute
 	ask(http.StatusOK)
 	if n := w.backend.Accepted(); n != 2 {
 		t.Errorf("%d connections, want a new one after the silent call", n)
