@@ -214,36 +214,16 @@ func TestTasksContinueAfterGatesInPods(t *testing.T) {
 // TestGatesInPodsSurviveCrashes: whatever the watchdog of the agent or of a gate had done when it ended, the next one continues there.
 func TestGatesInPodsSurviveCrashes(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"done journaled", "task proving", "final journaled", "final spooled"} {
-		t.Run("the agent's, "+step, func(t *testing.T) {
+	for name, gates := range map[string][]plug{"the gate has a result": after("gate ran", "final journaled"), "the gate has none": after("gate ended")} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newPods(t, mends, good)
-			p := w.start(1, pullAt(step, 1))
-			if err := p.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			p.resume(false)
-			f := p.finish()
+			plugs := newPlugs(t, after("done journaled", "task proving", "final journaled", "final spooled"))
+			f := plugs.processes(w.start(1, plugs.probe())).finish()
 			w.wantNext(f, "gate-0")
-			wantFinal(t, w.prove(2, f.Gate, nil).finish(), protocol.OutcomeUnfinished, protocol.ReasonCorrecting)
-			if w.begun() != 1 {
-				t.Errorf("the agent was started %d times", w.begun())
-			}
-			w.wantRan("gate-0 Failed 3")
-		})
-	}
-	for _, step := range []string{"gate ended", "gate ran", "final journaled"} {
-		t.Run("the gate's, "+step, func(t *testing.T) {
-			t.Parallel()
-			w := newPods(t, mends, good)
-			f := w.start(1, nil).finish()
-			p := w.prove(2, f.Gate, pullAt(step, 1))
-			if err := p.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			p.resume(false)
-			f = p.finish()
-			if step == "gate ended" { // what it left in this pod could change a second run
+			plugs.add(gates)
+			f = plugs.processes(w.prove(2, f.Gate, plugs.probe())).finish()
+			if plugs.last() == "gate ended" { // what it left in this pod could change a second run
 				wantFinal(t, f, protocol.OutcomeProving, protocol.ReasonCheckpointFailed)
 				if f.Task != "login" {
 					t.Errorf("task %q", f.Task)
@@ -252,6 +232,9 @@ func TestGatesInPodsSurviveCrashes(t *testing.T) {
 				f = w.prove(3, f.Gate, nil).finish()
 			}
 			wantFinal(t, f, protocol.OutcomeUnfinished, protocol.ReasonCorrecting)
+			if w.begun() != 1 {
+				t.Errorf("the agent was started %d times", w.begun())
+			}
 			w.wantRan("gate-0 Failed 3")
 		})
 	}

@@ -501,34 +501,32 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rung  policy.Rung
 		until string
-		step  string
-		times int
+		plugs [][]plug
 		want  string
 	}{
-		"rollback, captured":         {policy.RungRollback, wentBack, "captured", 1, protocol.OutcomeDelivered},
-		"rollback, intent journaled": {policy.RungRollback, wentBack, "intent journaled", 1, protocol.OutcomeDelivered},
-		"rollback, restored":         {policy.RungRollback, wentBack, "restored", 1, protocol.OutcomeDelivered},
-		"rollback, done":             {policy.RungRollback, wentBack, "done journaled", 1, protocol.OutcomeDelivered},
-		"restart, journaled":         {policy.RungRestart, begunAnew, "measure journaled", 2, protocol.OutcomeDelivered},
-		"restart, started":           {policy.RungRestart, begunAnew, "agent launched", 3, protocol.OutcomeDelivered},
-		"restart, start journaled":   {policy.RungRestart, begunAnew, "task started", 3, protocol.OutcomeDelivered},
-		"block, journaled":           {policy.RungBlock, "", "measure journaled", 3, protocol.OutcomeBlocked},
-		"bare turn, asked":           {policy.RungNudge, wasBare, "handed over", 2, protocol.OutcomeDelivered},
-		"bare turn, ended":           {policy.RungNudge, wasBare, "agent exited", 1, protocol.OutcomeDelivered},
-		"bare turn, journaled":       {policy.RungNudge, wasBare, "measure journaled", 1, protocol.OutcomeDelivered},
-		"bare turn, started":         {policy.RungNudge, wasBare, "agent launched", 2, protocol.OutcomeDelivered},
-		"bare turn, start journaled": {policy.RungNudge, wasBare, "task started", 2, protocol.OutcomeDelivered},
+		"rollback":         {policy.RungRollback, wentBack, [][]plug{after("captured", "intent journaled", "restored", "done journaled")}, protocol.OutcomeDelivered},
+		"restart, started": {policy.RungRestart, begunAnew, [][]plug{{{step: "measure journaled", nth: 2}, {step: "agent launched"}}}, protocol.OutcomeDelivered},
+		// What was launched before a crash has no such step.
+		"restart, start journaled": {policy.RungRestart, begunAnew, [][]plug{{{step: "task started", nth: 3}}}, protocol.OutcomeDelivered},
+		"block":                    {policy.RungBlock, "", [][]plug{{{step: "measure journaled", nth: 3}}}, protocol.OutcomeBlocked},
+		"bare turn, asked":         {policy.RungNudge, wasBare, [][]plug{{{step: "handed over", nth: 2}}}, protocol.OutcomeDelivered},
+		"bare turn, started": {policy.RungNudge, wasBare,
+			[][]plug{after("agent exited"), after("measure journaled", "agent launched")}, protocol.OutcomeDelivered},
+		"bare turn, start journaled": {policy.RungNudge, wasBare, [][]plug{{{step: "task started", nth: 2}}}, protocol.OutcomeDelivered},
 	} {
 		measure := func(t *testing.T, lost bool) {
 			t.Parallel()
 			w, _ := climbing(t, tc.rung, tc.until)
 			w.models = addresses.Free()
-			run := w.start(1, pullAt(tc.step, tc.times))
-			if err := run.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
+			lists := make([][]plug, len(tc.plugs))
+			for i, list := range tc.plugs {
+				for _, p := range list {
+					p.lost = lost
+					lists[i] = append(lists[i], p)
+				}
 			}
-			run.resume(lost)
-			f := run.finish()
+			plugs := newPlugs(t, lists...)
+			f := plugs.processes(w.start(1, plugs.probe())).finish()
 			if f.Outcome != tc.want {
 				t.Errorf("%+v", f)
 			}

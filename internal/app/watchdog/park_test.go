@@ -76,24 +76,16 @@ const answeredBlue = `run 1 The answer to your question q1 ("Which colour?") is:
 // mode Replay. A watchdog that ends at any step goes on, and asks nobody twice.
 func TestAQuestionParks(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"", "task parked", "agent exited", "captured", "intent journaled", "done journaled", "final journaled", "final spooled"} {
-		t.Run(step, func(t *testing.T) {
+	for name, list := range map[string][]plug{"undisturbed": nil,
+		"crashes": after("task parked", "agent exited", "captured", "intent journaled", "done journaled", "final journaled", "final spooled")} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newAsker(t, func(o *protocol.Orders) { o.Policy.Supervision.RestartMode = policy.RestartReplay })
 			w.fold = true
-			var p *pod
-			if step == "" {
-				p = w.start(1, nil)
-			} else {
-				p = w.start(1, pullAt(step, 1))
-			}
+			plugs := newPlugs(t, list)
+			p := w.start(1, plugs.probe())
 			w.connect().asks("q1")
-			if step != "" {
-				if err := p.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				p.watch(nil)
-			}
+			p = plugs.processes(p)
 			wantParked(t, p.finish())
 			if s := w.intake.Status(); s.Question == nil || s.Question.ID != "q1" || s.State != protocol.StateWaiting {
 				t.Errorf("status %+v", s)
@@ -153,22 +145,21 @@ func TestAQuestionThatALostPodCutsOff(t *testing.T) {
 // TestAPodThatIsLostWhileItParks is followed by an attempt that starts no agent before there is an answer.
 func TestAPodThatIsLostWhileItParks(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"task parked", "agent exited", "done journaled", "final journaled"} {
-		t.Run(step, func(t *testing.T) {
+	// The next attempt completes the checkpoint before its first step.
+	for name, list := range map[string][]plug{"parked": lost("task parked", "final journaled"), "exited": lost("agent exited"), "done": lost("done journaled")} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newAsker(t)
-			p := w.start(1, pullAt(step, 1))
+			plugs := newPlugs(t, list)
+			p := w.start(1, plugs.probe())
 			w.connect().asks("q1")
-			if err := p.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			p.kill()
-			wantParked(t, w.start(2, nil).finish())
+			p = plugs.pods(p)
+			wantParked(t, p.finish())
 			if told := w.read("home/told"); strings.Count(told, "run") != 1 {
 				t.Errorf("the agent ran: %q", told)
 			}
 			w.intake.Order(func(o *protocol.Orders) { o.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}} })
-			wantFinal(t, w.start(3, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			wantFinal(t, w.start(p.attempt+1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			if told := w.read("home/told"); !strings.Contains(told, answeredBlue) {
 				t.Errorf("it is told %q", told)
 			}

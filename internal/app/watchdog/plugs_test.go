@@ -19,6 +19,8 @@ type plugs struct {
 	left [][]plug
 	// pulled are the steps after which a process ended, oldest first.
 	pulled []plug
+	// heard is how many of them the test has waited for.
+	heard int
 	// passed are all steps of the process that runs.
 	passed []string
 }
@@ -124,11 +126,18 @@ func (p *plugs) times(step string) (n int) {
 	return n
 }
 
-// all is how many processes end.
+// last is the step after which a process ended last.
+func (p *plugs) last() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pulled[len(p.pulled)-1].step
+}
+
+// all is how many processes are still to end, and have ended without the test having waited for it.
 func (p *plugs) all() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, one := range append(slices.Concat(p.left...), p.pulled...) {
+	for _, one := range append(slices.Concat(p.left...), p.pulled[p.heard:]...) {
 		if !one.passes {
 			n++
 		}
@@ -144,6 +153,7 @@ func (p *plugs) ended(w *world, err error) plug {
 	}
 	p.mu.Lock()
 	last := p.pulled[len(p.pulled)-1]
+	p.heard = len(p.pulled)
 	p.mu.Unlock()
 	if repeated, refused := w.intake.Repeated(), w.intake.Refused(); len(repeated)+len(refused) > 0 {
 		p.t.Fatalf("when the watchdog ended after %q, intake had had twice: %v, and refused: %v", last, repeated, refused)

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitserver serves a directory of bare repositories over smart HTTP, by git's own http-backend, for tests and
-// the demo.
+// Package gitserver serves a directory of bare repositories over smart HTTP, for tests and the demo. What is not of the smart protocol is served by
+// git's own http-backend.
 package gitserver
 
 import (
@@ -24,6 +24,8 @@ type Server struct {
 	dir     string
 	user    string
 	pass    string
+	git     string   // its program
+	env     []string // of git
 	backend http.Handler
 }
 
@@ -38,6 +40,10 @@ func New(dir, user, password string, settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("repositories: %w", err)
 	}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, fmt.Errorf("git program: %w", err)
+	}
 	backend, err := httpBackend()
 	if err != nil {
 		return nil, err
@@ -46,18 +52,13 @@ func New(dir, user, password string, settings ...string) (*Server, error) {
 		"http.receivepack=true",
 		"safe.directory=*", // The volume may belong to another user than the server's.
 		"receive.fsckObjects=true",
+		"receive.autoGC=false", // Each push would start one process more.
 	}, settings...)
-	return &Server{dir: dir, user: user, pass: password, backend: &cgi.Handler{
+	env := append([]string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "HOME=/nonexistent", "LC_ALL=C"}, environment(settings)...)
+	return &Server{dir: dir, user: user, pass: password, git: git, env: env, backend: &cgi.Handler{
 		Path: backend,
 		Dir:  dir,
-		Env: append([]string{
-			"GIT_PROJECT_ROOT=" + dir,
-			"GIT_HTTP_EXPORT_ALL=1",
-			"GIT_CONFIG_NOSYSTEM=1",
-			"GIT_CONFIG_GLOBAL=/dev/null",
-			"HOME=/nonexistent",
-			"LC_ALL=C",
-		}, environment(settings)...),
+		Env:  append([]string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, env...),
 	}}, nil
 }
 
@@ -89,6 +90,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Path == "/" {
 		s.list(w)
+		return
+	}
+	if q, is := s.smart(r); is {
+		// As with http-backend, a client reads of a failure that the answer ends too early.
+		if err := s.serve(flushing{w}, w.Header(), r, q); err != nil && r.Context().Err() == nil {
+			fmt.Fprintln(os.Stderr, "gitserver:", err)
+		}
 		return
 	}
 	if user, _, ok := r.BasicAuth(); ok {
