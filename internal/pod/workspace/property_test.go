@@ -4,8 +4,10 @@
 package workspace_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +20,7 @@ import (
 // starts from nothing, and a full hash of the workspace by code of the test's own are the same, and stock git accepts the
 // repository. `make test-long` plays 10,000.
 func TestIncrementalEqualsFullHash(t *testing.T) {
+	fewer(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "history")
 		if err != nil {
@@ -79,6 +82,19 @@ func TestIncrementalEqualsFullHash(t *testing.T) {
 			rt.Fatalf("stock git hashes to another tree than %s", last.Tree)
 		}
 	})
+}
+
+// fewer samples of a property whose samples start many processes, unless a number is asked for.
+func fewer(t *testing.T, checks int) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if f.Value.String() != f.DefValue || os.Getenv("RAPID_CHECKS") != "" {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(checks)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
 }
 
 // path draws from few names, so that histories meet.
