@@ -59,24 +59,15 @@ func TestAPlanWaitsForApproval(t *testing.T) {
 // TestAnApprovalOutlivesCrashes: it counts once, and its request has one answer.
 func TestAnApprovalOutlivesCrashes(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"plan approval reported", "plan approved"} {
-		t.Run(step, func(t *testing.T) {
-			t.Parallel()
-			w, player, hash := proposed(t)
-			w.planRequests(2, protocol.Request{ID: "a1", Kind: protocol.RequestApprovePlan, Hash: hash})
-			run := w.start(2, pullAt(step, 1))
-			if err := run.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			run.resume(false)
-			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-			if results := w.results(); len(results) != 1 || !results[0].OK {
-				t.Errorf("results %+v", results)
-			}
-			if n := len(player.Recorded()); n != 1 {
-				t.Errorf("%d questions, want 1", n)
-			}
-		})
+	w, player, hash := proposed(t)
+	w.planRequests(2, protocol.Request{ID: "a1", Kind: protocol.RequestApprovePlan, Hash: hash})
+	plugs := newPlugs(t, after("plan approval reported", "plan approved"))
+	wantFinal(t, plugs.processes(w.start(2, plugs.probe())).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if results := w.results(); len(results) != 1 || !results[0].OK {
+		t.Errorf("results %+v", results)
+	}
+	if n := len(player.Recorded()); n != 1 {
+		t.Errorf("%d questions, want 1", n)
 	}
 }
 

@@ -4,7 +4,6 @@
 package watchdog_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -96,25 +95,17 @@ func TestAnAgentThatNoModelAnswers(t *testing.T) {
 // TestWhatFailedOutlivesAWatchdog: one that starts anew, whatever it died between, knows what the calls came to that its agent ended for.
 func TestWhatFailedOutlivesAWatchdog(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"agent exited", "captured", "final journaled"} {
-		t.Run(step, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, "", seldom)
-			gateway := &faulty{}
-			gateway.fail(http.StatusServiceUnavailable, "BackendUnreachable")
-			run, ask := w.withModels(gateway, pullAt(step, 1), givingUp)
-			ask()
-			w.signal("end")
-			if err := run.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			run.watch(nil)
-			f := run.finish()
-			wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonProviderUnavailable)
-			if f.Failure == nil || f.Failure.Cause != "BackendUnreachable" {
-				t.Errorf("%+v", f.Failure)
-			}
-		})
+	w := newWorld(t, "", seldom)
+	gateway := &faulty{}
+	gateway.fail(http.StatusServiceUnavailable, "BackendUnreachable")
+	plugs := newPlugs(t, after("agent exited", "captured", "final journaled"))
+	run, ask := w.withModels(gateway, plugs.probe(), givingUp)
+	ask()
+	w.signal("end")
+	f := plugs.processes(run).finish()
+	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonProviderUnavailable)
+	if f.Failure == nil || f.Failure.Cause != "BackendUnreachable" {
+		t.Errorf("%+v", f.Failure)
 	}
 }
 

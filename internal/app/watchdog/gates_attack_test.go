@@ -5,6 +5,7 @@ package watchdog_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,26 +122,42 @@ func TestACrashAfterAGateThatWasCalledOff(t *testing.T) {
 // TestAGateThatHidesWhatItWrites: ignore rules of its own, links and repositories in the way do not keep what it wrote.
 func TestAGateThatHidesWhatItWrites(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{
-		"ignore rules":        `echo '*.html' > web/.gitignore; echo spoilt > web/spoilt.html`,
-		"ignore rules twice":  `mkdir web/a; echo '*.html' > web/a/.gitignore; echo spoilt > web/a/spoilt.html; echo a > web/.gitignore`,
-		"a link":              `rm -rf web; ln -s "OUTSIDE" web; echo spoilt > web/spoilt.html`,
-		"a repository":        `git init -q web; echo spoilt > web/spoilt.html`,
-		"a repository inside": `git init -q web/inside; echo spoilt > web/inside/spoilt.html`,
-		"a bad repository":    `mkdir web/.git; echo 'gitdir: /nowhere' > web/.git/HEAD; echo spoilt > web/spoilt.html`,
-		"a daemon":            `setsid sh -c 'trap "" TERM HUP; while :; do echo spoilt > web/spoilt.html; done' > /dev/null 2>&1 & sleep 0.2`,
-		"pipes":               `rm -rf web; mkfifo web`,
-		"all gone":            `rm -rf .[a-z]* *; mkdir README.md; echo spoilt > README.md/spoilt`,
+	for name, scripts := range map[string][]string{
+		"ignore rules, a link": {
+			`echo '*.html' > web/.gitignore; echo spoilt > web/spoilt.html`,
+			`mkdir web/a; echo '*.html' > web/a/.gitignore; echo spoilt > web/a/spoilt.html; echo a > web/.gitignore`,
+			`rm -rf web; ln -s "OUTSIDE" web; echo spoilt > web/spoilt.html`,
+		},
+		"repositories": {
+			`git init -q web; echo spoilt > web/spoilt.html`,
+			`git init -q web/inside; echo spoilt > web/inside/spoilt.html`,
+			`mkdir web/.git; echo 'gitdir: /nowhere' > web/.git/HEAD; echo spoilt > web/spoilt.html`,
+		},
+		"a daemon": {`setsid sh -c 'trap "" TERM HUP; while :; do echo spoilt > web/spoilt.html; done' > /dev/null 2>&1 & sleep 0.2`},
+		"pipes, all gone": {
+			`rm -rf web; mkfifo web`,
+			`rm -rf .[a-z]* *; mkdir README.md; echo spoilt > README.md/spoilt`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newGated(t, pages, "", `[ "$(cat web/index.html)" = "<h1>Shop</h1>" ] && [ ! -L web ] && [ ! -e web/spoilt.html ] && [ -f README.md ] && ! [ -e web/.gitignore ] && [ -e web/pages/login.html ]`)
+			const clean = `[ "$(cat web/index.html)" = "<h1>Shop</h1>" ] && [ ! -L web ] && [ ! -e web/spoilt.html ] && [ -f README.md ] && ! [ -e web/.gitignore ] && [ -e web/pages/login.html ]`
+			var all, ran []string
+			for _, script := range scripts {
+				ran = append(ran, fmt.Sprintf("gate-%d Passed 0", len(all)), fmt.Sprintf("gate-%d Passed 0", len(all)+1))
+				all = append(all, script, clean)
+			}
+			w := newGated(t, pages, all...)
 			outside := w.mkdir("outside")
 			w.write("outside/index.html", "outside")
 			w.intake.Order(another)
-			w.marking(strings.ReplaceAll(script, "OUTSIDE", outside))
+			w.intake.Order(func(o *protocol.Orders) {
+				for _, g := range o.Gates {
+					g.Command[2] = strings.ReplaceAll(g.Command[2], "OUTSIDE", outside)
+				}
+			})
 			wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-			w.wantRan("gate-0 Passed 0", "gate-1 Passed 0")
+			w.wantRan(ran...)
 			if chain := w.trusted("rev-list", "--objects", protocol.RefChain); strings.Contains(chain, "spoilt") {
 				t.Error("what the gate wrote is in a checkpoint")
 			}

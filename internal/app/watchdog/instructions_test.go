@@ -4,7 +4,6 @@
 package watchdog_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -79,19 +78,10 @@ func TestAnAgentIsToldWhatIsDone(t *testing.T) {
 // TestACrashBeforeTheAgentStarts changes nothing of what it is told.
 func TestACrashBeforeTheAgentStarts(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"task begun", "agent launched"} {
-		t.Run(step, func(t *testing.T) {
-			t.Parallel()
-			w := readers(t)
-			run := w.start(1, pullAt(step, 2))
-			if err := run.wait(); !errors.Is(err, errPulled) {
-				t.Fatal(err)
-			}
-			run.watch(nil)
-			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-			w.wantReaders()
-		})
-	}
+	w := readers(t)
+	plugs := newPlugs(t, []plug{{step: "task begun", nth: 2}, {step: "agent launched"}})
+	wantFinal(t, plugs.processes(w.start(1, plugs.probe())).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantReaders()
 }
 
 // TestACommandIsToldWhatIsDone by a variable of its own: its instructions stay what they are.
@@ -111,7 +101,7 @@ func TestACommandIsToldWhatIsDone(t *testing.T) {
 // TestADirectiveStandsInTheInstructions, so that the model gets it once, also after a crash before the agent starts; people see when the model has it.
 func TestADirectiveStandsInTheInstructions(t *testing.T) {
 	t.Parallel()
-	for name, probe := range map[string]func(string) error{"": nil, "crash before the start": pullAt("task begun", 1), "crash after the start": pullAt("agent launched", 1)} {
+	for name, list := range map[string][]plug{"undisturbed": nil, "crashes before the start and after it": after("task begun", "agent launched")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, `echo "$TIDEWAITER_MODELS_URL" > "$HOME/url.part"; cat > "$HOME/told"; mv "$HOME/url.part" "$HOME/url"; `, seldom, func(o *protocol.Orders) {
@@ -123,13 +113,8 @@ func TestADirectiveStandsInTheInstructions(t *testing.T) {
 			w.models = addresses.Free() // a watchdog that begins again listens there again
 			model := &confidant{answer: "Well."}
 			w.serveGateway(model)
-			run := w.start(1, probe)
-			if probe != nil {
-				if err := run.wait(); !errors.Is(err, errPulled) {
-					t.Fatal(err)
-				}
-				run.watch(nil)
-			}
+			plugs := newPlugs(t, list)
+			run := plugs.processes(w.start(1, plugs.probe()))
 			w.eventually("the agent knows where models are", func() bool {
 				_, err := os.Stat(filepath.Join(w.paths.Home, "url"))
 				return err == nil

@@ -138,26 +138,17 @@ func TestAPlanThatCannotBeUsed(t *testing.T) {
 // TestAPlanOutlivesCrashes: the plan in the journal is the only one, and every process and attempt follows it.
 func TestAPlanOutlivesCrashes(t *testing.T) {
 	t.Parallel()
-	for step, plans := range map[string]int{"plan reported": 2, "planned": 1} {
-		t.Run(step, func(t *testing.T) {
-			t.Parallel()
-			w, player := newPlanned(t, "anthropic", planOfTwo)
-			run := w.start(1, pullAt(step, 1))
-			if err := run.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			run.resume(false)
-			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-			if got, want := w.tasks(), "page/form: Add the form.\npage/save: Save it."; got != want {
-				t.Errorf("the agent got %q, want %q", got, want)
-			}
-			if n := len(player.Recorded()); n != plans {
-				t.Errorf("%d questions, want %d", n, plans)
-			}
-			if p := w.planned(); len(p) != 1 {
-				t.Errorf("plans in the journal: %+v", p)
-			}
-		})
+	w, player := newPlanned(t, "anthropic", planOfTwo)
+	plugs := newPlugs(t, after("plan reported", "planned"))
+	wantFinal(t, plugs.processes(w.start(1, plugs.probe())).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got, want := w.tasks(), "page/form: Add the form.\npage/save: Save it."; got != want {
+		t.Errorf("the agent got %q, want %q", got, want)
+	}
+	if n := len(player.Recorded()); n != 2 { // again after the plan that was only reported
+		t.Errorf("%d questions, want 2", n)
+	}
+	if p := w.planned(); len(p) != 1 {
+		t.Errorf("plans in the journal: %+v", p)
 	}
 }
 

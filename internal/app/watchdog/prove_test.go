@@ -186,19 +186,14 @@ func TestAWorkspaceRequestComesBeforeAProvedDelivery(t *testing.T) {
 // TestAProofSurvivesCrashes: whatever the watchdog had done when it ended, the next one continues there, and no gate counts twice.
 func TestAProofSurvivesCrashes(t *testing.T) {
 	t.Parallel()
-	pulled := errors.New("the plug was pulled")
-	for _, step := range []string{"gate ended", "delivery gate ran", "task added"} {
-		t.Run(step, func(t *testing.T) {
+	for name, list := range map[string][]plug{"the gate has a result": after("delivery gate ran", "task added"), "the gate has none": after("gate ended")} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newProved(t, `echo bad > web/page.html; echo x >> web/pages.html`, good)
 			f := w.start(1, nil).finish()
-			p := w.prove(2, f.Gate, func(reached string) error { return map[string]error{step: pulled}[reached] })
-			if err := p.wait(); !errors.Is(err, pulled) {
-				t.Fatalf("the process ended with %v", err)
-			}
-			p.watch(nil)
-			f = p.finish()
-			if step == "gate ended" { // what it left in this pod could change a second run
+			plugs := newPlugs(t, list)
+			f = plugs.processes(w.prove(2, f.Gate, plugs.probe())).finish()
+			if plugs.last() == "gate ended" { // what it left in this pod could change a second run
 				wantFinal(t, f, protocol.OutcomeProving, protocol.ReasonCheckpointFailed)
 				w.wantProofs()
 				f = w.prove(3, f.Gate, nil).finish()

@@ -115,30 +115,21 @@ func TestReviewersCostNothingUnlessAsked(t *testing.T) {
 // TestAReviewOutlivesCrashes: what is journaled is not asked again, and each directive is given once.
 func TestAReviewOutlivesCrashes(t *testing.T) {
 	t.Parallel()
-	for step, questions := range map[string]int{"reviewed": 2, "directives of reviewers": 2, "task added": 2} {
-		t.Run(step, func(t *testing.T) {
-			t.Parallel()
-			w, player := newReviewed(t, oneFinding)
-			run := w.start(1, pullAt(step, 1))
-			if err := run.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("the watchdog ended with %v", err)
-			}
-			run.resume(false)
-			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-			if diff := cmp.Diff([]string{"page/form MinorDrift CodeStyle Cleanup web/form.html", "page/save Aligned Known"}, w.reviews()); diff != "" {
-				t.Errorf("reviews (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(polished, w.tasks()); diff != "" {
-				t.Errorf("tasks (-want +got):\n%s", diff)
-			}
-			if n := len(player.Recorded()); n != questions {
-				t.Errorf("%d questions, want %d", n, questions)
-			}
-			records, _ := w.recorded()
-			if n := len(slices.DeleteFunc(records, func(r journal.Record) bool { return r.TaskAdded == nil })); n != 1 {
-				t.Errorf("%d tasks were added", n)
-			}
-		})
+	w, player := newReviewed(t, oneFinding)
+	plugs := newPlugs(t, after("reviewed", "directives of reviewers", "task added"))
+	wantFinal(t, plugs.processes(w.start(1, plugs.probe())).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff([]string{"page/form MinorDrift CodeStyle Cleanup web/form.html", "page/save Aligned Known"}, w.reviews()); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(polished, w.tasks()); diff != "" {
+		t.Errorf("tasks (-want +got):\n%s", diff)
+	}
+	if n := len(player.Recorded()); n != 2 {
+		t.Errorf("%d questions, want 2", n)
+	}
+	records, _ := w.recorded()
+	if n := len(slices.DeleteFunc(records, func(r journal.Record) bool { return r.TaskAdded == nil })); n != 1 {
+		t.Errorf("%d tasks were added", n)
 	}
 }
 

@@ -88,26 +88,17 @@ const correctedScript = `if [ "$CORRECTION" ]; then echo "$CORRECTION" >> "$HOME
 // work is delivered in the same attempt; also where the watchdog ends in the middle of it.
 func TestAnAgentIsCorrected(t *testing.T) {
 	t.Parallel()
-	for name, crash := range map[string]struct {
-		step string
-		n    int
-	}{
-		"undisturbed": {}, "the correction was journaled": {"task begun", 2}, "the correction was launched": {"agent launched", 2},
-		"the correction was started": {"task started", 2}, "the second one was launched": {"agent launched", 3}, "the checkpoint was acted on": {"done journaled", 1},
+	for name, list := range map[string][]plug{"undisturbed": nil,
+		// The checkpoint was acted on, the correction was journaled and launched, and the second one was launched.
+		"launched": after("done journaled", "task begun", "agent launched", "agent launched"),
+		// What was launched before a crash has no such step.
+		"started": slices.Concat(past("done journaled"), after("task started")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newMonastery(t, correctedScript)
-			var p *pod
-			if crash.step == "" {
-				p = w.start(1, nil)
-			} else {
-				p = w.start(1, pullAt(crash.step, crash.n))
-				if err := p.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("watchdog: %v", err)
-				}
-				p.watch(nil)
-			}
+			plugs := newPlugs(t, list)
+			p := plugs.processes(w.start(1, plugs.probe()))
 			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			w.wantBlob("good\n", true)
 			w.wantBlob("evil\n", false)

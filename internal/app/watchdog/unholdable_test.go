@@ -111,29 +111,28 @@ func (w *world) smallWorkspace(size int) {
 // A valid patch that the workspace cannot take is refused: nothing of it is promoted, and what was there is there again.
 func TestAPatchThatTheWorkspaceCannotTake(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"nothing", "intent journaled", "withheld journaled", "restored", "refs moved", "spooled", "done journaled"} {
-		t.Run("pulled after "+step, func(t *testing.T) {
+	for name, list := range map[string][]plug{"undisturbed": nil,
+		"crashes": after("intent journaled", "withheld journaled", "restored", "refs moved", "spooled", "done journaled")} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			patchAFullWorkspace(t, step)
+			patchAFullWorkspace(t, list)
 		})
 	}
 }
 
-func patchAFullWorkspace(t *testing.T, step string) {
+func patchAFullWorkspace(t *testing.T, list []plug) {
 	w := agentByHand(t)
 	w.smallWorkspace(2 << 20)
 	w.tools = addresses.Free()
-	p := w.start(1, pullAt(step, 1))
+	plugs := newPlugs(t, list)
+	p := w.start(1, plugs.probe())
 	c := w.connect()
 	head := w.trusted("rev-parse", protocol.RefDelivery)
 	release := w.fillWorkspace(32 << 10)
 	big := newFile("web/small.html", "small") + newFile("web/big.html", strings.Repeat("0123456789abcdef", 4096))
-	if step != "nothing" {
+	if len(list) > 0 {
 		_, _ = c.try("repo_apply_patch", map[string]any{"operation_id": "bad", "patch": big})
-		if err := p.wait(); !errors.Is(err, errPulled) {
-			t.Fatalf("the watchdog ended with %v", err)
-		}
-		p.watch(nil)
+		p = plugs.processes(p)
 		w.eventually("the tools are back", func() bool { return c.dial() == nil })
 		w.eventually("the task goes on", func() bool {
 			_, ok := c.try("repo_apply_patch", map[string]any{"operation_id": "bad", "patch": big})

@@ -149,21 +149,13 @@ func TestWorker(t *testing.T) {
 // TestAWorkerOutlivesItsWatchdog: it goes on where it was when the watchdog is back, and nothing is done twice.
 func TestAWorkerOutlivesItsWatchdog(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"refusal journaled", "committed", "done journaled"} {
-		t.Run(step, func(t *testing.T) {
-			t.Parallel()
-			w, _ := newOffice(t, "anthropic")
-			w.tools, w.models = addresses.Free(), addresses.Free()
-			p := w.start(1, pullAt(step, 1))
-			if err := p.wait(); !errors.Is(err, errPulled) {
-				t.Fatalf("watchdog: %v", err)
-			}
-			p.watch(nil)
-			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-			w.wantVerdicts("Patch Valid Promoted", "Final Skipped None")
-			w.wantHealthy()
-		})
-	}
+	w, _ := newOffice(t, "anthropic")
+	w.tools, w.models = addresses.Free(), addresses.Free()
+	plugs := newPlugs(t, after("refusal journaled", "committed", "done journaled"))
+	p := plugs.processes(w.start(1, plugs.probe()))
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantVerdicts("Patch Valid Promoted", "Final Skipped None")
+	w.wantHealthy()
 }
 
 // TestAWorkerThatFails ends its attempt as failed: the reason is in its log.
