@@ -6,7 +6,6 @@ package gitserver
 import (
 	"cmp"
 	"compress/gzip"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,15 +25,20 @@ type smart struct {
 
 // smart reads a request; false for any other one, also if there is no such repository.
 func (s *Server) smart(r *http.Request) (smart, bool) {
-	name, of, _ := cutLast(strings.TrimPrefix(r.URL.Path, "/"), "/git-")
-	q := smart{service: of}
-	if r.Method == http.MethodGet {
-		name, q.advertises = strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/info/refs")
+	var q smart
+	path, name := strings.TrimPrefix(r.URL.Path, "/"), ""
+	switch r.Method {
+	case http.MethodGet:
 		q.service = strings.TrimPrefix(r.URL.Query().Get("service"), "git-")
-	} else if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-git-"+q.service+"-request" {
+		name, q.advertises = strings.CutSuffix(path, "/info/refs")
+	case http.MethodPost:
+		at := max(strings.LastIndex(path, "/git-"), 0)
+		name, q.service = path[:at], strings.TrimPrefix(path[at:], "/git-")
+	}
+	if q.service != "upload-pack" && q.service != "receive-pack" || q.advertises == (r.Method == http.MethodPost) || !filepath.IsLocal(name) {
 		return smart{}, false
 	}
-	if q.service != "upload-pack" && q.service != "receive-pack" || r.Method == http.MethodGet && !q.advertises || !filepath.IsLocal(name) {
+	if !q.advertises && r.Header.Get("Content-Type") != "application/x-git-"+q.service+"-request" {
 		return smart{}, false
 	}
 	q.repository = filepath.Join(s.dir, name)
@@ -42,24 +46,13 @@ func (s *Server) smart(r *http.Request) (smart, bool) {
 	return q, err == nil
 }
 
-// cutLast cuts around the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(text, separator)
-	if i < 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+len(separator):], true
-}
-
 // serve runs the service for one request.
 func (s *Server) serve(w io.Writer, header http.Header, r *http.Request, q smart) error {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
 	mode, form := "--stateless-rpc", "result"
 	if q.advertises {
 		mode, form = "--http-backend-info-refs", "advertisement"
 	}
-	cmd := exec.CommandContext(ctx, s.git, q.service, mode, ".")
+	cmd := exec.CommandContext(r.Context(), s.git, q.service, mode, ".")
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = q.repository, w, os.Stderr, 10*time.Second
 	pusher, _, _ := r.BasicAuth()
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GIT_PROTOCOL=" + r.Header.Get("Git-Protocol"),
