@@ -34,7 +34,7 @@ func Main() {
 }
 
 // Herd is the environment of a program that makes n processes of one thread each, every one of which counts: as fast as it can, or, in a crowd, a thousand
-// times a second at most, because a hundred that never wait leave nothing of the machine to the tests beside this one.
+// times a second at most, because a hundred that never wait leave nothing of the machine to other tests.
 func Herd(path string, n int) []string {
 	return []string{programEnv + "=herd", countersEnv + "=" + path, countEnv + "=" + strconv.Itoa(n)}
 }
