@@ -57,7 +57,7 @@ func smallVolume(t *testing.T, size int) string {
 // TestAFeatureThatFillsTheLedger: its own calls lose their answers, and then their rows, the oldest first. Those of another Feature go on and stay
 // whole, and what was used counts for both. The volume is small, or a size is configured.
 func TestAFeatureThatFillsTheLedger(t *testing.T) {
-	const size, volume = 16 << 20, 32 << 20
+	const size, volume = 8 << 20, 16 << 20
 	t.Run("a small volume", func(t *testing.T) {
 		fills(t, newWorld(t, "sqlite://"+smallVolume(t, volume)+"/ledger.db"), 0, volume, volume/256)
 	})
