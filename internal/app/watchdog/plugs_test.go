@@ -156,7 +156,7 @@ func (p *plugs) ended(w *world, err error) plug {
 	p.heard = len(p.pulled)
 	p.mu.Unlock()
 	if repeated, refused := w.intake.Repeated(), w.intake.Refused(); len(repeated)+len(refused) > 0 {
-		p.t.Fatalf("when the watchdog ended after %q, intake had had twice: %v, and refused: %v", last, repeated, refused)
+		p.t.Fatalf("when the watchdog ended after %q, intake was told twice: %v, and refused: %v", last, repeated, refused)
 	}
 	return last
 }

@@ -28,7 +28,7 @@ func (s *sim) clone() *sim {
 
 // like reports whether two worlds are the same, but for the events that were sent.
 func (s *sim) like(other *sim) bool {
-	// Most worlds that differ differ here, which costs less to see.
+	// Most differences are seen here already, which costs less.
 	if s.version != other.version || s.serial != other.serial || len(s.jobs) != len(other.jobs) || len(s.pods) != len(other.pods) || !s.now.Equal(other.now) {
 		return false
 	}

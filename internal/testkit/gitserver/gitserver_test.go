@@ -49,12 +49,11 @@ func TestServer(t *testing.T) {
 
 	must(t, "init", "-q", "-b", "main", work)
 	noise := make([]byte, 3<<20)
-	_, _ = rand.Read(noise)
 	for _, version := range []string{"0", "1", "2"} {
+		_, _ = rand.Read(noise)
 		if err := os.WriteFile(filepath.Join(work, "noise-"+version), noise, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		noise = append(noise, version...)
 		must(t, "-C", work, "add", "-A")
 		must(t, "-C", work, "commit", "-q", "-m", "Begin")
 		must(t, "-C", work, "-c", "protocol.version="+version, "push", "-q", url+"/shop.git", "main")
