@@ -98,7 +98,7 @@ fuzz: ## Draw CHECKS new samples of every property (default 5000), and run every
 	@hack/test.sh fuzz
 
 .PHONY: test-long
-test-long: ## The long forms of property tests: 10,000 histories, 1,000 hidden changes, 10,000 promotions and a siege of the gateway (an hour)
+test-long: ## The long forms of property tests: 10,000 histories, 1,000 hidden changes, 10,000 promotions, storms of processes and a siege of the gateway (an hour)
 	@hack/test.sh long
 
 .PHONY: bench

@@ -69,10 +69,10 @@ long() {
   export TIDEWAITER_LONG=1
   run "hidden changes and promotions under a mutator" -count 1 -timeout 2h -v \
     -run '^(TestNoHiddenChangeIsMissed|TestOnlyWhatWasJudgedIsPromoted)$' ./internal/pod/workspace
+  run "herds and storms of processes" -count 1 -v -run '^Test(Freeze|KillForkStorm|ExitCodes)' ./internal/pod/proc
   KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
   export KUBEBUILDER_ASSETS
   run "a gateway under siege, and with a crowd" -count 1 -timeout 1h -v -run '^(TestSiegeOfTheGateway|TestLargestOfEverything)$' ./internal/app/gateway
-  run "processes that race with what is done to them" -count 1 -timeout 1h -v -run '^Test(Freeze|HardenSurvivesSignals|ExitCodes)' ./internal/pod/proc
   run "histories" -count 1 -timeout 4h -run '^TestIncrementalEqualsFullHash$' ./internal/pod/workspace -rapid.checks=10000
 }
 

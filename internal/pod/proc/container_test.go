@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	Launch()
 	container.Main()
-	for env, program := range map[string]func(string) error{probeEnv: probe, attackEnv: sendSignal, callsEnv: makeCalls, reachEnv: reach} {
+	for env, program := range map[string]func(string) error{probeEnv: probe, attackEnv: sendSignals, callsEnv: makeCalls, reachEnv: reach} {
 		if argument := os.Getenv(env); argument != "" {
 			if err := program(argument); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -143,7 +143,7 @@ func TestRefusesOutsidePID1(t *testing.T) {
 func TestExitCodes(t *testing.T) {
 	container.Run(t, func(t *testing.T) {
 		c := newTestContainer(t)
-		for code := 0; code < 256; code += 255 / trials(255, 17) {
+		for code := 0; code < 256; code += 255 / most(17, 255) {
 			if got, want := await(t, shell(t, c, fmt.Sprintf("exit %d", code))), (Exit{Code: code}); got != want {
 				t.Errorf("exit %d = %+v, want %+v", code, got, want)
 			}
@@ -172,7 +172,7 @@ func TestExitSignals(t *testing.T) {
 func TestReapsOrphans(t *testing.T) {
 	container.Run(t, func(t *testing.T) {
 		c := newTestContainer(t)
-		p := shell(t, c, `i=0; while [ $i -lt 200 ]; do (sleep 0.0$((i % 5)) & ) ; i=$((i+1)); done; exit 3`)
+		p := shell(t, c, `i=0; while [ $i -lt 50 ]; do (sleep 0.0$((i % 5)) & ) ; i=$((i+1)); done; exit 3`)
 		if got := await(t, p); got.Code != 3 {
 			t.Errorf("code = %d, want 3", got.Code)
 		}

@@ -20,16 +20,19 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 )
 
+// longEnv asks for the long form of what `make test` does a little of: see `make test-long`.
+const longEnv = "TIDEWAITER_LONG"
+
+// most is how many times something is tried: some in `make test`, and many in `make test-long`.
+func most(some, many int) int {
+	if os.Getenv(longEnv) != "" {
+		return many
+	}
+	return some
+}
+
 // leakWindow is how long counters are looked at after the answer; a process that had escaped would count several times, even in a crowd.
 const leakWindow = 10 * time.Millisecond
-
-// trials are how often a test freezes what races with it: a few times in make test, and the whole number in the long tests.
-func trials(whole, few int) int {
-	if os.Getenv("TIDEWAITER_LONG") != "" {
-		return whole
-	}
-	return few
-}
 
 func freezeWithin(t testing.TB, c *Container, timeout time.Duration) Frozen {
 	t.Helper()
@@ -78,7 +81,7 @@ func TestFreeze(t *testing.T) {
 				path := filepath.Join(container.TempDir(t), "counters")
 				counters := container.NewCounters(t, path, n)
 				start(t, c, container.Herd(path, n), os.Args[0])
-				for trial := range trials(25, 5) {
+				for trial := range most(5, 25) {
 					counters.AwaitProgress(t)
 					if frozen := mustFreeze(t, c); frozen.Processes != n+1 {
 						t.Errorf("processes = %d, want %d", frozen.Processes, n+1)
@@ -100,7 +103,7 @@ func TestFreezeThreads(t *testing.T) {
 		path := filepath.Join(container.TempDir(t), "counters")
 		counters := container.NewCounters(t, path, 2)
 		start(t, c, container.Threads(path, 2), os.Args[0])
-		for trial := range trials(50, 15) {
+		for trial := range most(15, 50) {
 			counters.AwaitProgress(t)
 			mustFreeze(t, c)
 			checkStill(t, counters, fmt.Sprintf("trial %d", trial))
@@ -111,12 +114,12 @@ func TestFreezeThreads(t *testing.T) {
 
 func TestFreezeForkStorm(t *testing.T) {
 	container.Run(t, func(t *testing.T) {
-		chains := trials(50, 20)
+		chains := most(20, 50)
 		c := newTestContainer(t)
 		path := filepath.Join(container.TempDir(t), "counters")
 		counters := container.NewCounters(t, path, chains)
 		start(t, c, container.Storm(path, chains), os.Args[0])
-		for trial := range trials(100, 10) {
+		for trial := range most(10, 100) {
 			counters.AwaitProgress(t)
 			mustFreeze(t, c)
 			checkStill(t, counters, fmt.Sprintf("trial %d", trial))

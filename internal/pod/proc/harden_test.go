@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -163,12 +165,10 @@ func TestHardenSurvivesSignals(t *testing.T) {
 				}
 			}
 		})
-		for range trials(5, 1) {
-			for number := 1; number <= lastSignal; number++ {
-				env := []string{attackEnv + "=" + strconv.Itoa(number)}
-				if got := await(t, start(t, c, env, os.Args[0])); got.Code != 0 {
-					t.Errorf("the program that sends signal %d: %+v", number, got)
-				}
+		for range 5 {
+			env := []string{attackEnv + "=" + strconv.Itoa(rounds)}
+			if got := await(t, start(t, c, env, os.Args[0])); got.Code != 0 {
+				t.Errorf("the program that sends every signal: %+v", got)
 			}
 		}
 		close(shells)
@@ -189,12 +189,19 @@ func TestHardenSurvivesSignals(t *testing.T) {
 // lastSignal is the highest signal number of Linux.
 const lastSignal = 64
 
-// attackEnv makes the test binary a program that sends PID 1 the signal that it names.
+// attackEnv makes the test binary a program that sends PID 1 every signal, as many times as it says.
 const attackEnv = "TIDEWAITER_TEST_ATTACK"
 
-// sendSignal goes by the one way that the filter leaves: a thread of PID 1 has a number that the filter does not know.
-func sendSignal(text string) error {
-	number, err := strconv.Atoi(text)
+const (
+	// rounds of all signals that a program sends.
+	rounds = 20
+	// betweenRounds others fork.
+	betweenRounds = 5 * time.Millisecond
+)
+
+// sendSignals goes by the one way that the filter leaves: a thread of PID 1 has a number that the filter does not know.
+func sendSignals(text string) error {
+	rounds, err := strconv.Atoi(text)
 	if err != nil {
 		return err
 	}
@@ -202,12 +209,18 @@ func sendSignal(text string) error {
 	if err != nil {
 		return err
 	}
-	for _, thread := range threads {
-		if thread == 1 {
-			continue
-		}
-		_, _, errno := unix.RawSyscall(unix.SYS_TKILL, uintptr(thread), uintptr(number), 0)
-		return errors.Join(unix.Kill(thread, unix.Signal(number)), errnoOrNil(errno))
+	i := slices.IndexFunc(threads, func(thread int) bool { return thread != 1 })
+	if i < 0 {
+		return errors.New("PID 1 has one thread")
 	}
-	return errors.New("PID 1 has one thread")
+	for range rounds {
+		for number := 1; number <= lastSignal; number++ {
+			_, _, errno := unix.RawSyscall(unix.SYS_TKILL, uintptr(threads[i]), uintptr(number), 0)
+			if err := errors.Join(unix.Kill(threads[i], unix.Signal(number)), errnoOrNil(errno)); err != nil {
+				return fmt.Errorf("signal %d: %w", number, err)
+			}
+		}
+		time.Sleep(betweenRounds)
+	}
+	return nil
 }
