@@ -16,7 +16,7 @@ func TestBreaker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", keen)
 	w.intake.Order(func(o *protocol.Orders) {
-		o.Agent.Command[2] = `echo a > web/a.html; while [ ! -e "$HOME/go" ]; do date +%N > web/now.html; sleep 0.02; done; echo b > web/a.html; rm web/now.html`
+		o.Agent.Command[2] = `echo a > web/a.html; while [ ! -e "$HOME/go" ]; do echo $((n=n+1)) > web/now.html; sleep 0.02; done; echo b > web/a.html; rm web/now.html`
 	})
 	p := w.start(1, nil)
 	w.eventually("a checkpoint was taken", func() bool { return len(w.intake.Checkpoints()) > 0 })

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -143,7 +144,10 @@ func TestNoTaskBeginsByOrdersThatCannotBeJournaled(t *testing.T) {
 	})
 	w.eventually("the orders came", func() bool { return strings.Contains(w.log.String(), "cannot journal them") })
 	w.eventually("the next task is about to begin", func() bool {
-		_, s := w.recorded()
+		s, err := journal.Replay(w.journaled())
+		if err != nil {
+			t.Fatal(err)
+		}
 		f := w.intake.Status().Fault
 		return s.Tasks["two"].Begun || f != nil && f.Reason == protocol.ReasonVolumeFull
 	})

@@ -62,8 +62,7 @@ func TestGatesRemovedWhenOneEnds(t *testing.T) {
 		if step == "gate ended" {
 			w.intake.Order(func(o *protocol.Orders) { o.Gates, o.Tasks[0].Gates = nil, nil })
 			w.eventually("the orders are journaled", func() bool {
-				records, _ := w.recorded()
-				for _, r := range records {
+				for _, r := range w.journaled() {
 					if r.Orders != nil && len(r.Orders.Gates) == 0 {
 						return true
 					}

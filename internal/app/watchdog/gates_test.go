@@ -53,8 +53,7 @@ func (w *world) marking(script string) {
 
 // ran lists the gates that ran, as the journal has them.
 func (w *world) ran() (all []string) {
-	records, _ := w.recorded()
-	for _, r := range records {
+	for _, r := range w.journaled() {
 		if g := r.GateRan; g != nil {
 			all = append(all, fmt.Sprintf("%s %s %d", g.Result.Gate, g.Result.State, g.Result.ExitCode))
 		}

@@ -226,7 +226,7 @@ var recorded = map[string]func(t *testing.T) *world{
 	"breaker": func(t *testing.T) *world {
 		w := newWorld(t, "", keen)
 		w.intake.Order(func(o *protocol.Orders) {
-			o.Agent.Command[2] = `echo a > web/a.html; while [ ! -e "$HOME/go" ]; do date +%N > web/now.html; sleep 0.02; done; rm web/now.html`
+			o.Agent.Command[2] = `echo a > web/a.html; while [ ! -e "$HOME/go" ]; do echo $((n=n+1)) > web/now.html; sleep 0.02; done; rm web/now.html`
 		})
 		p := w.start(1, nil)
 		w.write("trusted/repo.git/refs/tidewaiter/chain.lock", "")
@@ -294,21 +294,28 @@ func TestRecordedVolumes(t *testing.T) {
 	}
 }
 
-// recorded reads the journal as the command log prints it.
+// recorded verifies the record, and reads the journal as the command log prints it.
 func (w *world) recorded() ([]journal.Record, journal.State) {
 	w.t.Helper()
 	if code, out := verify(w.t, w.paths.Trusted, "--history"); code != 0 {
 		w.t.Errorf("verify: code %d\n%s", code, out)
 	}
-	records, _, err := journal.Decode([]byte(w.ask("log")))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	records := w.journaled()
 	state, err := journal.Replay(records)
 	if err != nil || state.Orders == nil {
 		w.t.Fatalf("replay: %v; orders %v", err, state.Orders)
 	}
 	return records, state
+}
+
+// journaled reads the records of the journal, and starts no process.
+func (w *world) journaled() []journal.Record {
+	w.t.Helper()
+	records, _, err := journal.Decode([]byte(w.ask("log")))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return records
 }
 
 // reorder gives the recorded orders for the next attempt.
