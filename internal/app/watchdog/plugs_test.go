@@ -37,7 +37,16 @@ type plug struct {
 }
 
 // String names the plug.
-func (p plug) String() string { return named(fmt.Sprintf("%s %d", p.step, max(p.nth, 1)), p.lost) }
+func (p plug) String() string {
+	text := p.step
+	if p.nth > 0 {
+		text += fmt.Sprintf(", time %d", p.nth)
+	}
+	if p.lost {
+		text += ", with a loss"
+	}
+	return text
+}
 
 // after are plugs with which nothing is lost.
 func after(steps ...string) []plug {
@@ -82,7 +91,7 @@ func newPlugs(t *testing.T, lists ...[]plug) *plugs {
 	return p
 }
 
-// probe for one process: the first plug whose turn it is ends it.
+// probe for one process: the first plug whose turn it is ends the process.
 func (p *plugs) probe() func(string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
