@@ -153,7 +153,7 @@ type DirectiveStatus struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Person;Feature;CodeStyle;Design;Knowledge;Assessor
 	Source string `json:"source,omitempty"`
-	// state says how far the directive is. Pending: the agent does not know of it. Active: the watchdog told the agent. Addressed: the agent says so, or a user took the directive back. Escalated: the agent says that it cannot do it. Dropped: the watchdog tells the agent no more.
+	// state says how far the directive is. Pending: the agent does not know of it. Active: the watchdog told the agent. Addressed: the agent says so, or a user took the directive back. Escalated: the agent says that it cannot do it, or the reviewer still finds it in the work after two answers of the agent. Dropped: the watchdog tells the agent no more.
 	// +required
 	// +kubebuilder:validation:Enum=Pending;Active;Addressed;Dropped;Escalated
 	State string `json:"state"`

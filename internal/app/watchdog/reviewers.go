@@ -27,6 +27,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -84,7 +85,8 @@ func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (sup
 		reviewed.Outcome, reviewed.Summary = protocol.ReviewSkipped, plain.CutBytes(err.Error(), faults.MaxMessage)
 		x.log().WarnContext(ctx, "Review skipped: the work continues without it", "reviewer", name, "task", reviewed.Task, "error", err.Error())
 	}
-	if err := x.note(journal.Record{Reviewed: &reviewed}, "reviewed"); err != nil {
+	err = x.services.directives.While(func() error { return x.note(journal.Record{Reviewed: &reviewed}, "reviewed") })
+	if err != nil {
 		return nil, err
 	}
 	// The loop follows the directives, by the orders of then: these may be older.
@@ -97,7 +99,8 @@ func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (sup
 func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v *journal.Reviewed) error {
 	j := x.attempt.journal.State()
 	from := cmp.Or(x.seen(ctx, j.Reviews[r.Name].Tree), j.Base.Tree)
-	if from == v.Tree && !j.Reviews[r.Name].Called { // of a task that was aborted, the tree shows nothing
+	asked := review.Shown(answered(j, r.Name))
+	if from == v.Tree && !j.Reviews[r.Name].Called && len(asked) == 0 { // of a task that was aborted, the tree shows nothing
 		v.Outcome, v.Summary = protocol.ReviewAligned, "nothing has changed since its last review"
 		return nil
 	}
@@ -105,6 +108,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	if err != nil {
 		return err
 	}
+	scene.Answered = asked
 	var answer review.Answer
 	_, err = x.services.consult.Ask(ctx, review.Question(scene), func(arguments json.RawMessage) (objection string) {
 		answer, objection = review.Read(arguments)
@@ -113,8 +117,24 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	if err != nil {
 		return err
 	}
-	kept, discarded := review.Keep(r, answer, x.quotable(ctx, v.Tree), j.Directives.Has, o.Policy.Reviewers.MaxDirectives)
-	v.Outcome, v.Summary, v.Directives = review.Outcome(kept), review.Words(r, len(answer.Findings), len(kept)), kept
+	text := x.quotable(ctx, v.Tree)
+	kept, discarded := review.Keep(r, answer, text, j.Directives.Has, o.Policy.Reviewers.MaxDirectives)
+	still, others := review.StillThere(answer, asked, text)
+	discarded = append(discarded, others...)
+	v.Outcome, v.Summary, v.Directives = review.Outcome(kept, len(still)), review.Words(r, len(answer.Findings), len(kept)), kept
+	for _, a := range asked {
+		v.Checked = append(v.Checked, a.ID)
+	}
+	v.StillThere = still
+	again, left := 0, 0
+	for _, id := range still {
+		if j.Directives.Find(id).Again < directives.MaxAgain {
+			again++
+		} else {
+			left++
+		}
+	}
+	v.Summary += review.StillWords(again, left)
 	if answer.Summary != "" {
 		v.Summary += ". " + answer.Summary
 	}
@@ -122,6 +142,16 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		v.Discarded = append(v.Discarded, string(d.Reason))
 	}
 	return nil
+}
+
+// answered are the directives of a reviewer whose answers it has not checked, with what the agent said.
+func answered(j journal.State, reviewer string) (all []review.Answered) {
+	for _, d := range j.Answered {
+		if d.Source == reviewer {
+			all = append(all, review.Answered{Directive: d, Said: j.Directives.Find(d.ID).Message})
+		}
+	}
+	return all
 }
 
 // seen is the tree of a last look, and empty if there is none or the repository does not have it any more: after a rollback, for example, no commit that

@@ -195,6 +195,9 @@ func reviewed(v journal.Reviewed) protocol.HistoryEntry {
 	for _, d := range v.Directives {
 		fmt.Fprintf(&b, "%s (%s, %s): %s\n", d.ID, d.Type, d.Priority, d.Description)
 	}
+	for _, id := range v.StillThere {
+		fmt.Fprintf(&b, "%s: still there after the agent's answer\n", id)
+	}
 	if len(v.Discarded) > 0 {
 		fmt.Fprintf(&b, "findings that do not count: %s\n", strings.Join(v.Discarded, ", "))
 	}

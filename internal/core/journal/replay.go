@@ -64,6 +64,8 @@ type State struct {
 	Reviews  review.History          `json:",omitempty"`
 	Found    []protocol.Directive    `json:",omitempty"`
 	Reviewed []protocol.ReviewStatus `json:",omitempty"`
+	// Answered are the directives of reviewers that agents have answered since their reviewers looked, the oldest first.
+	Answered []protocol.Directive `json:",omitempty"`
 	// Requests that have a result, by id.
 	Requests map[string]protocol.RequestReport
 	// Breaker that is open.

@@ -11,6 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
 // maxFound bounds the directives of reviewers that are not over. Escalated ones count, and the oldest is forgotten first. With those of users, of whom
@@ -33,6 +34,9 @@ type Reviewed struct {
 	Directives []protocol.Directive `json:"directives,omitempty"`
 	// Discarded are the reasons why other findings do not count, one for each.
 	Discarded []string `json:"discarded,omitempty"`
+	// Checked are the answered directives of the reviewer that it was shown, and StillThere the ones that it still finds, by their ids.
+	Checked    []string `json:"checked,omitempty"`
+	StillThere []string `json:"stillThere,omitempty"`
 }
 
 // reviewed takes a review. Its directives join those that are not over.
@@ -41,10 +45,11 @@ func (s *State) reviewed(r Record) error {
 	if _, known := review.Find(v.Reviewer); !known || v.Outcome == "" {
 		return fmt.Errorf("a review of %q with outcome %q", v.Reviewer, v.Outcome)
 	}
+	again := s.checked(*v)
 	if v.Outcome == protocol.ReviewSkipped {
 		s.Reviews = s.Reviews.Skipped(v.Reviewer, v.Over)
 	} else {
-		s.Reviews = s.Reviews.Looked(v.Reviewer, v.Over, v.Tree, len(v.Directives) > 0)
+		s.Reviews = s.Reviews.Looked(v.Reviewer, v.Over, v.Tree, len(v.Directives) > 0 || again)
 	}
 	s.Found = slices.Concat(s.Found, v.Directives)
 	s.Found = s.Found[max(len(s.Found)-maxFound, 0):]
@@ -55,20 +60,66 @@ func (s *State) reviewed(r Record) error {
 	return nil
 }
 
+// checked ends the wait of the answered directives that a reviewer has checked. Those that it still finds are given once more, if they were not before; open
+// says whether one is.
+func (s *State) checked(v Reviewed) (open bool) {
+	for _, id := range v.Checked {
+		i := at(s.Answered, id)
+		if i < 0 || s.Answered[i].Source != v.Reviewer {
+			continue
+		}
+		d := s.Answered[i]
+		s.Answered = without(s.Answered, id)
+		if !slices.Contains(v.StillThere, id) {
+			continue
+		}
+		d, e, is := s.Directives.Again(d, s.TasksDone())
+		if !is {
+			continue
+		}
+		s.Directives = s.Directives.With([]directives.Entry{e})
+		s.Found = append(without(s.Found, id), d)
+		open = open || e.State == protocol.DirectivePending
+	}
+	return open
+}
+
+// at is the place of a directive in a list; -1 if it is not there.
+func at(list []protocol.Directive, id string) int {
+	return slices.IndexFunc(list, func(d protocol.Directive) bool { return d.ID == id })
+}
+
+// without is a list without a directive; the old one stays as it is.
+func without(list []protocol.Directive, id string) []protocol.Directive {
+	return slices.DeleteFunc(slices.Clone(list), func(d protocol.Directive) bool { return d.ID == id })
+}
+
 // directed takes new states of directives. A directive of a reviewer that is over is not given any more.
 func (s *State) directed(d Directed) {
+	before := s.Directives
 	s.Directives = s.Directives.With(d.Entries)
 	for _, e := range d.Entries {
 		if !review.Is(e.Source) {
 			continue
 		}
+		s.answered(before.Find(e.ID), s.Directives.Find(e.ID))
 		if e.State == protocol.DirectiveAddressed && e.Given { // the same entry comes once more when the directive is not given any more
 			s.Reviews = s.Reviews.Heeded(e.Source)
 		}
 		if e.State == protocol.DirectiveAddressed || e.State == protocol.DirectiveDropped {
-			s.Found = slices.DeleteFunc(slices.Clone(s.Found), func(f protocol.Directive) bool { return f.ID == e.ID })
+			s.Found = without(s.Found, e.ID)
 		}
 	}
+}
+
+// answered keeps a directive of a reviewer that an agent has just answered: its reviewer checks the answer when it looks next.
+func (s *State) answered(before, now directives.Entry) {
+	i := at(s.Found, now.ID)
+	if i < 0 || before.State == now.State || !now.Checked() {
+		return
+	}
+	s.Answered = append(without(s.Answered, now.ID), s.Found[i])
+	s.Answered = s.Answered[max(len(s.Answered)-maxFound, 0):]
 }
 
 // happens makes reviews more urgent, under the policy of the newest orders.

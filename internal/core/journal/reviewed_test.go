@@ -36,7 +36,7 @@ func finding(id string) protocol.Directive {
 
 // reviewed is the record of a review that found something.
 func reviewed(over int, tree string, found ...protocol.Directive) journal.Record {
-	v := &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: "form", Over: over, Tree: tree, Outcome: review.Outcome(found), Directives: found}
+	v := &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: "form", Over: over, Tree: tree, Outcome: review.Outcome(found, 0), Directives: found}
 	return journal.Record{Reviewed: v}
 }
 

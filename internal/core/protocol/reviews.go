@@ -17,7 +17,7 @@ const (
 const (
 	// ReviewAligned: the reviewer objects to nothing.
 	ReviewAligned = "Aligned"
-	// ReviewMinorDrift: it has given directives.
+	// ReviewMinorDrift: it has given directives, or still finds what some of them were about.
 	ReviewMinorDrift = "MinorDrift"
 	// ReviewSkipped: its model has not answered, or not in a form that can be used. The work continues without the review.
 	ReviewSkipped = "Skipped"

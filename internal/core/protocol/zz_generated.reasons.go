@@ -38,6 +38,7 @@ const (
 	ReasonProviderAvailable        = "ProviderAvailable"
 	ReasonReviewed                 = "Reviewed"
 	ReasonReviewSkipped            = "ReviewSkipped"
+	ReasonDirectiveEscalated       = "DirectiveEscalated"
 	ReasonAgentNotStarted          = "AgentNotStarted"
 	ReasonProving                  = "Proving"
 	ReasonCorrecting               = "Correcting"

@@ -10,12 +10,14 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 )
 
 // Bounds of an answer. MaxSummary, MaxDescription and MaxRationale are in characters, the others of texts in bytes.
 const (
 	MaxFindings    = 12
+	MaxChecks      = 3
 	MaxSummary     = 300
 	MaxDescription = 200
 	MaxRationale   = 200
@@ -29,6 +31,17 @@ type Answer struct {
 	// Summary for users, in one line of visible characters.
 	Summary  string    `json:"summary"`
 	Findings []Finding `json:"findings"`
+	// StillThere are the answered directives whose reason the reviewer still finds in the work.
+	StillThere []Still `json:"stillThere"`
+}
+
+// Still is an answered directive that is not addressed.
+type Still struct {
+	// ID is one that the question has shown.
+	ID   string `json:"id"`
+	Path string `json:"path"`
+	// Quote is a part of the file.
+	Quote string `json:"quote"`
 }
 
 // Finding is something that the agent must change. Its texts are as the model wrote them.
@@ -57,8 +70,11 @@ func Schema() string {
 	finding := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["path","line","quote","rule","description","priority"],"properties":{"path":%s,`+
 		`"line":{"type":"integer","minimum":1},"quote":%s,"rule":%s,"description":%s,"rationale":{"type":"string","maxLength":%d},"priority":{"type":"string","enum":["Critical","Normal","Low"]}}}`,
 		text(MaxPath), text(MaxQuote), text(MaxRule), text(MaxDescription), MaxRationale)
+	still := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["id","path","quote"],"properties":{"id":%s,"path":%s,"quote":%s}}`,
+		text(protocol.MaxDirectiveID), text(MaxPath), text(MaxQuote))
 	return fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["summary","findings"],"properties":{"summary":%s,`+
-		`"findings":{"type":"array","maxItems":%d,"items":%s}}}`, text(MaxSummary), MaxFindings, finding)
+		`"findings":{"type":"array","maxItems":%d,"items":%s},"stillThere":{"type":"array","maxItems":%d,"items":%s}}}`,
+		text(MaxSummary), MaxFindings, finding, MaxChecks, still)
 }
 
 // Read takes the answer of a model. The objection is empty if the answer can be used; otherwise it says to the model what is wrong.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,9 @@ type scripted struct {
 		Diff []string
 	}
 	Open []protocol.Directive
+	// Answered directives, of which those of StillThere count as still there.
+	Answered   []review.Answered
+	StillThere []string
 	// Known are findings that there were directives for.
 	Known  []review.Finding
 	Answer json.RawMessage
@@ -94,7 +98,7 @@ func TestScripted(t *testing.T) {
 }
 
 func (c scripted) play(t *testing.T, r review.Reviewer) {
-	s := review.Scene{Reviewer: r, Request: c.Request, Task: c.Task, Milestone: c.Milestone, Done: c.Done, Ahead: c.Ahead, Directives: c.Open, Nonce: secret}
+	s := review.Scene{Reviewer: r, Request: c.Request, Task: c.Task, Milestone: c.Milestone, Done: c.Done, Ahead: c.Ahead, Directives: c.Open, Answered: c.Answered, Nonce: secret}
 	for _, change := range c.Changes {
 		s.Changes = append(s.Changes, review.Change{Path: change.Path, Kind: change.Kind, Diff: strings.Join(change.Diff, "\n") + "\n"})
 	}
@@ -118,6 +122,10 @@ func (c scripted) play(t *testing.T, r review.Reviewer) {
 		known[d.ID] = true
 	}
 	kept, discarded := review.Keep(r, a, c.text, func(id string) bool { return known[id] }, 3)
+	still, others := review.StillThere(a, review.Shown(c.Answered), c.text)
+	if discarded = append(discarded, others...); !slices.Equal(still, c.StillThere) {
+		t.Errorf("still there: %q, want %q", still, c.StillThere)
+	}
 	var said []struct{ Priority, Description string }
 	for _, d := range kept {
 		said = append(said, struct{ Priority, Description string }{d.Priority, d.Description})
@@ -132,11 +140,11 @@ func (c scripted) play(t *testing.T, r review.Reviewer) {
 	if diff := cmp.Diff(c.Discarded, lost); diff != "" {
 		t.Errorf("discarded (-want +got):\n%s", diff)
 	}
-	if got := review.Words(r, len(a.Findings), len(kept)); got != c.Words {
+	if got := review.Words(r, len(a.Findings), len(kept)) + review.StillWords(len(still), 0); got != c.Words {
 		t.Errorf("words %q, want %q", got, c.Words)
 	}
-	if aligned := review.Outcome(kept) == protocol.ReviewAligned; aligned != (len(c.Directives) == 0) {
-		t.Errorf("outcome %s", review.Outcome(kept))
+	if got := review.Outcome(kept, len(still)); (got == protocol.ReviewAligned) != (len(c.Directives)+len(c.StillThere) == 0) {
+		t.Errorf("outcome %s", got)
 	}
 	for _, f := range a.Findings { // a model cannot find what it is not shown
 		for _, d := range kept {

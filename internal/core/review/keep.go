@@ -40,11 +40,13 @@ const (
 	Repeated Reason = "Repeated"
 	// TooMany: others are more urgent, and there is no room for all.
 	TooMany Reason = "TooMany"
+	// NotShown: it is about an answered directive that the question has not shown.
+	NotShown Reason = "NotShown"
 )
 
 // Reasons are all of them.
 func Reasons() []Reason {
-	return []Reason{NotInTree, QuoteNotThere, Unusable, Known, Repeated, TooMany}
+	return []Reason{NotInTree, QuoteNotThere, Unusable, Known, Repeated, TooMany, NotShown}
 }
 
 // Discarded is a finding that does not count.
@@ -97,21 +99,9 @@ func discard(path, rule string, reason Reason) Discarded {
 
 // directive that a finding is; otherwise the reason why it does not count.
 func directive(r Reviewer, f Finding, text func(path string) (string, bool)) (d protocol.Directive, reason Reason) {
-	name := strings.TrimPrefix(strings.TrimSpace(f.Path), "./")
-	if quoted, err := strconv.Unquote(name); err == nil { // as the question writes a path with a space
-		name = quoted
-	}
-	if !printable(name) || path.Clean(name) != name || path.IsAbs(name) || strings.HasPrefix(name, "../") {
-		return d, NotInTree
-	}
-	content, is := text(name)
-	if !is {
-		return d, NotInTree
-	}
-	quote := words(f.Quote)
-	line, is := place(content, quote, f.Line)
-	if !is {
-		return d, QuoteNotThere
+	name, quote, line, reason := stands(f.Path, f.Quote, f.Line, text)
+	if reason != "" {
+		return d, reason
 	}
 	rule, rationale := kebab(f.Rule), plain.Line(f.Rationale, MaxRationale)
 	description := strings.TrimRight(plain.Line(f.Description, MaxDescription), ". ")
@@ -122,6 +112,26 @@ func directive(r Reviewer, f Finding, text func(path string) (string, bool)) (d 
 		ID: id(r.Name, rule, name, quote), Source: r.Name, Type: r.Directive, Priority: lowered(f.Priority, r.MaxPriority),
 		Description: fmt.Sprintf("%s (%s:%d).", description, judge.Escape(name), line), Rationale: rationale, Files: []string{name},
 	}, ""
+}
+
+// stands is where a quote of words stands in the tree; otherwise it is the reason why it does not.
+func stands(file, said string, near int, text func(path string) (string, bool)) (name, quote string, line int, reason Reason) {
+	name = strings.TrimPrefix(strings.TrimSpace(file), "./")
+	if quoted, err := strconv.Unquote(name); err == nil { // as the question writes a path with a space
+		name = quoted
+	}
+	if !printable(name) || path.Clean(name) != name || path.IsAbs(name) || strings.HasPrefix(name, "../") {
+		return "", "", 0, NotInTree
+	}
+	content, is := text(name)
+	if !is {
+		return "", "", 0, NotInTree
+	}
+	quote = words(said)
+	if line, is = place(content, quote, near); !is {
+		return "", "", 0, QuoteNotThere
+	}
+	return name, quote, line, ""
 }
 
 // printable says whether a path is one that users and agents can read.

@@ -222,7 +222,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%q, want %q", got, tc.want)
 		}
 	}
-	if review.Outcome(nil) != protocol.ReviewAligned || review.Outcome(make([]protocol.Directive, 1)) != protocol.ReviewMinorDrift {
+	if review.Outcome(nil, 0) != protocol.ReviewAligned || review.Outcome(make([]protocol.Directive, 1), 0) != protocol.ReviewMinorDrift {
 		t.Error("outcomes")
 	}
 }
@@ -233,23 +233,26 @@ func TestRead(t *testing.T) {
 		return `{"summary":"s","findings":[` + strings.Replace(one, member, value, 1) + `]}`
 	}
 	for name, tc := range map[string]struct{ answer, objection string }{
-		"nothing found":                {`{"summary":"Good.","findings":[]}`, ""},
-		"a finding":                    {with("", ""), ""},
-		"a reason":                     {with(`"line"`, `"rationale":"","line"`), ""},
-		"not JSON":                     {"fine", "is not JSON"},
-		"no summary":                   {`{"findings":[]}`, "required"},
-		"no findings":                  {`{"summary":"s"}`, "required"},
-		"too many findings":            {`{"summary":"s","findings":[` + strings.Repeat(one+",", review.MaxFindings) + one + `]}`, "maxItems"},
-		"a long summary":               {`{"summary":"` + strings.Repeat("x", review.MaxSummary+1) + `","findings":[]}`, "maxLength"},
-		"a long description":           {with("Name it.", strings.Repeat("x", review.MaxDescription+1)), "maxLength"},
-		"a priority that there is not": {with("Low", "Blocker"), "enum"},
-		"a line that is no number":     {with("3", `"3"`), "type"},
-		"line 0":                       {with("3", "0"), "minimum"},
-		"a line of a fraction":         {with("3", "3.5"), "type"},
-		"a line that is too large":     {with("3", "1e30"), "what the schema asks for"},
-		"another member":               {with(`"line"`, `"verdict":"Accept","line"`), "unexpected additional properties"},
-		"a member in another case":     {with(`"line"`, `"Line"`), "unexpected additional properties"},
-		"a directive to a person":      {`{"summary":"s","findings":[],"notify":"alice"}`, "unexpected additional properties"},
+		"nothing found":                   {`{"summary":"Good.","findings":[]}`, ""},
+		"a finding":                       {with("", ""), ""},
+		"a reason":                        {with(`"line"`, `"rationale":"","line"`), ""},
+		"not JSON":                        {"fine", "is not JSON"},
+		"no summary":                      {`{"findings":[]}`, "required"},
+		"no findings":                     {`{"summary":"s"}`, "required"},
+		"too many findings":               {`{"summary":"s","findings":[` + strings.Repeat(one+",", review.MaxFindings) + one + `]}`, "maxItems"},
+		"a long summary":                  {`{"summary":"` + strings.Repeat("x", review.MaxSummary+1) + `","findings":[]}`, "maxLength"},
+		"a long description":              {with("Name it.", strings.Repeat("x", review.MaxDescription+1)), "maxLength"},
+		"a priority that there is not":    {with("Low", "Blocker"), "enum"},
+		"a line that is no number":        {with("3", `"3"`), "type"},
+		"line 0":                          {with("3", "0"), "minimum"},
+		"a line of a fraction":            {with("3", "3.5"), "type"},
+		"a line that is too large":        {with("3", "1e30"), "what the schema asks for"},
+		"another member":                  {with(`"line"`, `"verdict":"Accept","line"`), "unexpected additional properties"},
+		"a member in another case":        {with(`"line"`, `"Line"`), "unexpected additional properties"},
+		"a directive that is still there": {`{"summary":"s","findings":[],"stillThere":[{"id":"design/1","path":"a.go","quote":"x := 1"}]}`, ""},
+		"one without its quote":           {`{"summary":"s","findings":[],"stillThere":[{"id":"design/1","path":"a.go"}]}`, "required"},
+		"more than were shown":            {`{"summary":"s","findings":[],"stillThere":[` + strings.Repeat(`{"id":"d","path":"a.go","quote":"x"},`, review.MaxChecks) + `{"id":"d","path":"a.go","quote":"x"}]}`, "maxItems"},
+		"a directive to a person":         {`{"summary":"s","findings":[],"notify":"alice"}`, "unexpected additional properties"},
 	} {
 		a, objection := review.Read(json.RawMessage(tc.answer))
 		if tc.objection == "" && objection != "" || !strings.Contains(objection, tc.objection) {
@@ -262,8 +265,67 @@ func TestRead(t *testing.T) {
 	if a, objection := review.Read(json.RawMessage(`{"summary":" Well\u202e\n\u0007done. ","findings":[]}`)); objection != "" || a.Summary != "Well done." {
 		t.Errorf("summary %q, objection %q", a.Summary, objection)
 	}
-	if n := len(review.Schema()); !json.Valid([]byte(review.Schema())) || n > 800 {
+	if n := len(review.Schema()); !json.Valid([]byte(review.Schema())) || n > 1100 {
 		t.Errorf("a schema of %d bytes", n)
+	}
+}
+
+// stillSound says what is wrong with the directives that count as still there; "" if nothing is.
+func stillSound(a review.Answer, shown []review.Answered, text func(string) (string, bool)) string {
+	ids, discarded := review.StillThere(a, shown, text)
+	if len(ids)+len(discarded) != len(a.StillThere) {
+		return fmt.Sprintf("%d of %d are still there, and %d are discarded", len(ids), len(a.StillThere), len(discarded))
+	}
+	for i, id := range ids {
+		proved := slices.ContainsFunc(a.StillThere, func(s review.Still) bool {
+			file, is := text(strings.TrimPrefix(strings.TrimSpace(s.Path), "./"))
+			quote := strings.Join(strings.Fields(s.Quote), " ")
+			return s.ID == id && is && quote != "" && strings.Contains(strings.Join(strings.Fields(file), " "), quote)
+		})
+		if !proved || slices.Contains(ids[:i], id) || !slices.ContainsFunc(shown, func(have review.Answered) bool { return have.ID == id }) {
+			return "still there: " + id
+		}
+	}
+	return ""
+}
+
+// TestStillThere: a directive counts if the question has shown it, and if the quote stands in the tree.
+func TestStillThere(t *testing.T) {
+	shown := []review.Answered{{Directive: protocol.Directive{ID: "design/1"}}, {Directive: protocol.Directive{ID: "design/2"}}}
+	still := func(id, path, quote string) review.Still { return review.Still{ID: id, Path: path, Quote: quote} }
+	for name, tc := range map[string]struct {
+		answer  []review.Still
+		ids     []string
+		reasons []review.Reason
+	}{
+		"nothing":                {},
+		"one":                    {[]review.Still{still("design/2", "./api/load.go", " return\terr ")}, []string{"design/2"}, nil},
+		"one twice":              {[]review.Still{still("design/1", "api/load.go", "return err"), still("design/1", "api/load.go", "return nil")}, []string{"design/1"}, []review.Reason{review.Repeated}},
+		"one that is not there":  {[]review.Still{still("design/1", "api/load.go", "panic(err)")}, nil, []review.Reason{review.QuoteNotThere}},
+		"another file":           {[]review.Still{still("design/1", "api/gone.go", "return err")}, nil, []review.Reason{review.NotInTree}},
+		"a file of the machine":  {[]review.Still{still("design/1", "/etc/passwd", "return err")}, nil, []review.Reason{review.NotInTree}},
+		"one that was not shown": {[]review.Still{still("design/3", "api/load.go", "return err"), still("use-dict", "api/load.go", "return err")}, nil, []review.Reason{review.NotShown, review.NotShown}},
+	} {
+		ids, discarded := review.StillThere(review.Answer{StillThere: tc.answer}, shown, tree)
+		var reasons []review.Reason
+		for _, d := range discarded {
+			reasons = append(reasons, d.Reason)
+		}
+		if !slices.Equal(ids, tc.ids) || !slices.Equal(reasons, tc.reasons) {
+			t.Errorf("%s: %v, discarded %v", name, ids, reasons)
+		}
+	}
+	for _, tc := range []struct {
+		again, left int
+		want        string
+	}{
+		{0, 0, ""},
+		{1, 0, "; 1 answered directive is still there and open again"},
+		{2, 1, "; 2 answered directives are still there and open again; 1 directive is still there after two answers, and a user decides"},
+	} {
+		if got := review.StillWords(tc.again, tc.left); got != tc.want {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
 	}
 }
 
@@ -320,6 +382,12 @@ func TestKeepProves(t *testing.T) {
 				Description: rapid.OneOf(rapid.Just("Do it."), text).Draw(t, "description"), Rationale: text.Draw(t, "rationale"), Priority: rapid.SampledFrom([]string{"Critical", "Normal", "Low", "", "Urgent"}).Draw(t, "priority"),
 			})
 		}
+		for range rapid.IntRange(0, 6).Draw(t, "still") {
+			a.StillThere = append(a.StillThere, review.Still{ID: rapid.SampledFrom([]string{"design/1", "design/2", "mine"}).Draw(t, "id"), Path: rapid.SampledFrom([]string{"api/load.go", "empty.txt", "gone"}).Draw(t, "path"), Quote: text.Draw(t, "quote")})
+		}
+		if wrong := stillSound(a, []review.Answered{{Directive: protocol.Directive{ID: "design/1"}}, {Directive: protocol.Directive{ID: "design/2"}}}, tree); wrong != "" {
+			t.Fatal(wrong)
+		}
 		r, _ := review.Find(rapid.SampledFrom([]string{style, design}).Draw(t, "reviewer"))
 		odd := rapid.Bool().Draw(t, "known")
 		known := func(id string) bool { return odd && id[len(id)-1]%2 == 1 }
@@ -332,6 +400,7 @@ func TestKeepProves(t *testing.T) {
 // FuzzAnswer: whatever a model answers about whatever file, what is kept stands in it.
 func FuzzAnswer(f *testing.F) {
 	f.Add(`{"summary":"s","findings":[{"path":"f","line":2,"quote":"x := 1","rule":"naming","description":"Name it.","priority":"Low"}]}`, "y\nx :=\t1\n")
+	f.Add(`{"summary":"s","findings":[],"stillThere":[{"id":"design/1","path":"f","quote":"x := 1"},{"id":"design/2","path":"f","quote":"y"}]}`, "y\nx :=\t1\n")
 	f.Add(`{"summary":"","findings":[{"path":"./f","line":9,"quote":"\ud800 a\u0000","rule":"n","description":"## INSTRUCTIONS","priority":"Critical"}]}`, "\xff a\x00")
 	f.Fuzz(func(t *testing.T, answer, file string) {
 		a, objection := review.Read(json.RawMessage(answer))
@@ -343,6 +412,9 @@ func FuzzAnswer(f *testing.F) {
 			if wrong := sound(reviewer(t, name), a, text, fresh, 3); wrong != "" {
 				t.Fatal(wrong)
 			}
+		}
+		if wrong := stillSound(a, []review.Answered{{Directive: protocol.Directive{ID: "design/1"}}}, text); wrong != "" {
+			t.Fatal(wrong)
 		}
 	})
 }

@@ -28,7 +28,9 @@ const (
 	maxDone       = 1600
 	maxAhead      = 1000
 	maxGates      = 800
-	maxDirectives = 1600
+	maxDirectives = 1200
+	// maxAnswered has room for all that Shown gives.
+	maxAnswered = MaxChecks*(protocol.MaxDirectiveID+maxAsked+maxAnswer+30) + 30
 )
 
 const (
@@ -54,6 +56,8 @@ type Scene struct {
 	Gates []gates.Result
 	// Directives of users and reviewers that are open.
 	Directives []protocol.Directive
+	// Answered are directives of this reviewer that an agent has answered since the reviewer looked last. The question has the ones that Shown gives.
+	Answered []Answered
 	// Changes of the tree since the reviewer looked last, and Left what is not among them.
 	Changes []Change
 	Left    Left
@@ -108,11 +112,16 @@ func Question(s Scene) speech.Question {
 	b.WriteString(d.block("Tasks that are still to come. What they do is not missing yet:", "ahead", d.ahead(s.Ahead)))
 	b.WriteString(d.block("The newest results of the gates, the commands that prove the work:", "gates", d.gates(s.Gates)))
 	b.WriteString(d.block("Directives that the agent has not addressed yet:", "directives", d.directives(s.Directives)))
+	b.WriteString(d.block(answeredAre, "answered", d.answered(s.Answered)))
 	used := len(q.System) + len(q.Tool.Name) + len(q.Tool.Description) + len(q.Tool.Schema) + b.Len() + len(d.block(changesAre, "changes", "x"))
 	b.WriteString(d.block(changesAre, "changes", d.changes(s.Changes, s.Left, MaxQuestion-used)))
 	q.Text = b.String()
 	return q
 }
+
+// answeredAre introduces answered directives. Without any, the reviewer does not read of them.
+const answeredAre = `The agent has answered these directives of yours. Read what the files say now, not what the agent says. List under stillThere each one whose
+reason still stands in a file, with its id, the file, and a quote from it. Leave out the others. Do not report them as findings:`
 
 // changesAre introduces the changes.
 const changesAre = "The changes since your last look. Each line has its number in the file as it is now, then + if it is new, or - if it is gone:"

@@ -42,6 +42,9 @@ func scene(r review.Reviewer) review.Scene {
 			{ID: "use-dict", Source: protocol.SourcePerson, Description: "Take the labels from the dictionary."},
 			{ID: "code-style/1a2b3c4d", Source: protocol.SourceCodeStyle, Description: "Name the handler as the others are (web/login.go:4)."},
 		},
+		Answered: []review.Answered{
+			{Directive: protocol.Directive{ID: "code-style/5e6f7a8b", Description: "Wrap the error (web/save.go:5)."}, Said: `the agent says that it is addressed: "wrapped"`},
+		},
 		Changes: []review.Change{
 			{Path: "web/save.go", Kind: judge.Modified, Diff: "--- a/web/save.go\n+++ b/web/save.go\n@@ -3,4 +3,5 @@ import\n func save() error {\n-\treturn nil\n+\tif err := flush(); err != nil {\n+\t\treturn err\n+\t}\n }\n@@ -40 +41 @@\n-// old\n+// new\n\\ No newline at end of file\n"},
 			{Path: "web/logo.png", Kind: judge.Added},
@@ -119,6 +122,7 @@ func full(r review.Reviewer) review.Scene {
 		s.Ahead = append(s.Ahead, review.Ahead{Name: name, Instructions: long})
 		s.Gates = append(s.Gates, gates.Result{Gate: name, State: gates.NotStarted, Message: long})
 		s.Directives = append(s.Directives, protocol.Directive{ID: name, Description: long})
+		s.Answered = append(s.Answered, review.Answered{Directive: protocol.Directive{ID: fmt.Sprintf("design/%s%08d", strings.Repeat("x", 100), i), Description: long}, Said: long})
 		s.Changes = append(s.Changes, review.Change{Path: fmt.Sprintf("web/%03d/%s", i, strings.Repeat("p", 300)), Kind: judge.Modified, Diff: "@@ -1 +1 @@\n" + strings.Repeat("+"+strings.Repeat("x", 999)+"\n", i%20)})
 	}
 	s.Task, s.Milestone, s.Left = long, long, review.Left{Files: 1 << 60, Bytes: 1 << 60}
@@ -142,7 +146,12 @@ func TestQuestionSaysWhatIsLeftOut(t *testing.T) {
 			t.Errorf("the question does not have %q:\n%s", part, q.Text)
 		}
 	}
-	if _, changes, _ := strings.Cut(q.Text, "<changes "); len(changes) < 4000 {
+	for i, a := range full(reviewer(t, design)).Answered[:review.MaxChecks+1] { // what a record says was checked has been shown
+		if is := strings.Contains(q.Text, "- "+a.ID+": "); is != (i < review.MaxChecks) {
+			t.Errorf("answered directive %s is shown: %v", a.ID, is)
+		}
+	}
+	if _, changes, _ := strings.Cut(q.Text, "<changes "); len(changes) < 3200 {
 		t.Errorf("%d bytes are left for changes", len(changes))
 	}
 	if !strings.Contains(q.System, "many words and") || !strings.Contains(q.System, "at most 6 findings") {
@@ -245,6 +254,7 @@ func TestDataCannotEndItsPart(t *testing.T) {
 		s.Done = []review.Done{{Name: attack, Instructions: attack, Summary: attack}, {Name: attack, Aborted: true, Why: attack}}
 		s.Ahead, s.Gates = []review.Ahead{{attack, attack}}, []gates.Result{{Gate: attack, State: gates.NotStarted, Message: attack}}
 		s.Directives = []protocol.Directive{{ID: attack, Description: attack}}
+		s.Answered = []review.Answered{{Directive: s.Directives[0], Said: attack}}
 		s.Changes = []review.Change{{Path: attack, Kind: judge.Kind(attack), Diff: "@@ -0,0 +1,9 @@\n+" + attack + "\n " + attack}, {Path: "long/" + attack, Diff: attack}}
 		q := review.Question(s)
 		used := strings.TrimSuffix(strings.TrimPrefix(strings.SplitN(q.Text, "\n", 2)[0], "The nonce of the marks is "), ". It stands nowhere in the data.")
@@ -291,6 +301,9 @@ func TestQuestionIsBounded(t *testing.T) {
 		}
 		for range number.Draw(t, "directives") {
 			s.Directives = append(s.Directives, protocol.Directive{ID: some, Description: text.Draw(t, "description")})
+		}
+		for range number.Draw(t, "answered") {
+			s.Answered = append(s.Answered, review.Answered{Directive: protocol.Directive{ID: some, Description: text.Draw(t, "description")}, Said: some})
 		}
 		for range number.Draw(t, "changes") {
 			s.Changes = append(s.Changes, review.Change{Path: text.Draw(t, "path"), Kind: judge.Modified, Diff: rapid.SampledFrom([]string{"", "@@ -1 +1 @@\n+", "@@ -1 +99999999999 @@\n "}).Draw(t, "head") + strings.ReplaceAll(text.Draw(t, "diff"), " ", "\n+")})

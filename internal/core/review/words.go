@@ -10,9 +10,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Outcome of a review that gives directives, or none.
-func Outcome(kept []protocol.Directive) string {
-	if len(kept) == 0 {
+// Outcome of a review that gives directives, or none, and still finds a number of others.
+func Outcome(kept []protocol.Directive, still int) string {
+	if len(kept) == 0 && still == 0 {
 		return protocol.ReviewAligned
 	}
 	return protocol.ReviewMinorDrift
@@ -25,6 +25,18 @@ func Words(r Reviewer, found, kept int) string {
 	}
 	kind := strings.ToLower(r.Directive) + " directive"
 	return fmt.Sprintf("%s review: %s, %s", r.Title, count(found, r.One, r.Many), count(kept, kind, kind+"s"))
+}
+
+// StillWords follow Words. They say to users how many answered directives are open again, and how many are left to them; empty if none are.
+func StillWords(again, left int) string {
+	text := ""
+	if again > 0 {
+		text += fmt.Sprintf("; %s still there and open again", count(again, "answered directive is", "answered directives are"))
+	}
+	if left > 0 {
+		text += fmt.Sprintf("; %s still there after two answers, and a user decides", count(left, "directive is", "directives are"))
+	}
+	return text
 }
 
 func count(n int, one, many string) string {

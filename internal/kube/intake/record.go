@@ -47,6 +47,7 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 	var refused *errConflict
 	var fresh []protocol.Report
 	var reviews []v1alpha1.ReviewStatus
+	var escalated []v1alpha1.DirectiveStatus
 	update := func(ctx context.Context, key types.NamespacedName, change runChange) error {
 		return s.store.updateCached(ctx, key, change, nil)
 	}
@@ -76,7 +77,7 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 		logUnusual(log, f, run, stored)
 		fresh = runstatus.Fresh(run, f.Status.Attempt, stored)
 		next := runstatus.Fold(run, f.Name, f.Status.Attempt, stored)
-		reviews = runstatus.NewReviews(run, next)
+		reviews, escalated = runstatus.NewReviews(run, next), runstatus.NewEscalated(run, next)
 		return next, nil
 	})
 	if err != nil {
@@ -94,6 +95,9 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonReviewSkipped
 		}
 		s.options.Recorder.Eventf(caller.Feature, nil, kind, reason, "Review", "%s", runstatus.ReviewMessage(r))
+	}
+	for _, d := range escalated {
+		s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, v1alpha1.ReasonDirectiveEscalated, "Review", "%s", runstatus.EscalatedMessage(d))
 	}
 	if refused != nil {
 		s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, reasonCheckpointConflict, "Record", "%s", refused.reason)

@@ -208,6 +208,35 @@ func TestAFailedCheckpointIsTold(t *testing.T) {
 	}
 }
 
+// TestEscalatedDirectivesAreTold in an Event each, once for each reason: a user decides about them. Those of users are not.
+func TestEscalatedDirectivesAreTold(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	status := func(state, message string) protocol.StatusReport {
+		d := protocol.DirectiveStatus{ID: "design/1a2b3c4d", Source: protocol.SourceDesign, State: state, Type: protocol.DirectiveFunctional, Priority: protocol.PriorityNormal, Description: "Lock the store (store.go:7).", Message: message}
+		mine := protocol.DirectiveStatus{ID: "mine", Source: protocol.SourcePerson, State: state, Message: message}
+		return protocol.StatusReport{State: protocol.StateActive, Directives: []protocol.DirectiveStatus{d, mine}}
+	}
+	list := []protocol.StatusReport{status("Active", "told"), status("Escalated", "it cannot be done"), status("Escalated", "it cannot be done"), status("Active", "told again"), status("Escalated", "it is still there")}
+	for i, s := range list {
+		for range 2 { // the answer to the first was lost
+			if got := r.post(t, login.Token, reports.New(1, int64(i+1), s)); got.code != http.StatusOK {
+				t.Fatalf("answered %d: %s", got.code, got.body)
+			}
+		}
+	}
+	for _, want := range []string{"it cannot be done", "it is still there"} {
+		if event := <-r.recorder.Events; event != "Warning DirectiveEscalated Design directive design/1a2b3c4d (Lock the store (store.go:7)) is Escalated: "+want {
+			t.Errorf("the event is %q, want %q", event, want)
+		}
+	}
+	select {
+	case event := <-r.recorder.Events:
+		t.Errorf("and %q", event)
+	default:
+	}
+}
+
 // TestReviewsAreTold in an Event each, once, and stand in the status.
 func TestReviewsAreTold(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))

@@ -87,3 +87,28 @@ func ReviewMessage(r v1alpha1.ReviewStatus) string {
 	}
 	return fmt.Sprintf("After task %s: %s", r.Task, said)
 }
+
+// NewEscalated are the directives of reviewers that were not Escalated before, or for another reason.
+func NewEscalated(before, after v1alpha1.RunStatus) []v1alpha1.DirectiveStatus {
+	return slices.DeleteFunc(slices.Clone(after.Directives), func(d v1alpha1.DirectiveStatus) bool {
+		return d.State != protocol.DirectiveEscalated || !review.Is(d.Source) || slices.ContainsFunc(before.Directives, func(b v1alpha1.DirectiveStatus) bool {
+			return b.ID == d.ID && b.State == d.State && b.Message == d.Message
+		})
+	})
+}
+
+// EscalatedMessage says in words which directive a user has to decide about, for an Event.
+func EscalatedMessage(d v1alpha1.DirectiveStatus) string {
+	title := d.Source
+	if known, is := review.Find(d.Source); is {
+		title = known.Title
+	}
+	text := plain.CutRunes(strings.TrimRight(d.Description, ". "), maxTold)
+	if text == "" {
+		return fmt.Sprintf("%s directive %s is Escalated: %s", title, d.ID, d.Message)
+	}
+	return fmt.Sprintf("%s directive %s (%s) is Escalated: %s", title, d.ID, text, d.Message)
+}
+
+// maxTold bounds the description of a directive in an Event, in characters. An Event has 1,024, and the reason needs the others.
+const maxTold = 250

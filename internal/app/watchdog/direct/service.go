@@ -71,6 +71,13 @@ func (s *Service) now() directives.List {
 	return j.Directives.Given(slices.Concat(s.given, j.Found), j.TasksDone())
 }
 
+// While note journals something that changes directives of reviewers, nothing else is journaled of directives: it would be about the states before.
+func (s *Service) While(note func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return note()
+}
+
 // Given are the current directives with their states.
 func (s *Service) Given() directives.List {
 	s.mu.Lock()

@@ -41,6 +41,8 @@ type Entry struct {
 	// Born is the number of finished tasks when it arrived. Age is its age in tasks when it was over.
 	Born int `json:"born,omitempty"`
 	Age  int `json:"age,omitempty"`
+	// Again is how often its reviewer has found it in the work after an agent had answered. It never decreases.
+	Again int `json:"again,omitempty"`
 	// Input names the process whose standard input it was written to last.
 	Input string `json:"input,omitempty"`
 	// Message has details, for users.
@@ -60,6 +62,7 @@ func (b Book) With(changes []Entry) Book {
 	next := slices.Clone(b)
 	for _, c := range changes {
 		if i := next.at(c.ID); i >= 0 {
+			c.Again = max(c.Again, next[i].Again)
 			next[i] = c
 		} else {
 			next = append(next, c)
@@ -321,7 +324,7 @@ func (l List) Learn(n News) (changes Book) {
 	changes = l.told(n.Told, n.How)
 	for _, w := range n.Words {
 		e := cmp.Or(changes.find(w.ID), l.book.find(w.ID))
-		if !e.Given || e.State != protocol.DirectiveActive && e.State != protocol.DirectiveEscalated {
+		if !e.Given || !e.believed() || e.State != protocol.DirectiveActive && e.State != protocol.DirectiveEscalated {
 			continue
 		}
 		state := protocol.DirectiveAddressed
@@ -365,6 +368,9 @@ func (l List) Status() (list []protocol.DirectiveStatus) {
 			if !slices.ContainsFunc(open, func(d Directive) bool { return d.ID == e.ID }) {
 				s.Message = fmt.Sprintf("it waits: the agent has %d open Cleanup directives, and more are not given at a time", maxCleanup)
 			}
+		}
+		if e.Again > 0 && e.open() {
+			s.Message = found + s.Message
 		}
 		if d := l.current(i); d != nil && !personal(e.Source) {
 			s.Type, s.Priority, s.Description, s.Rationale, s.Files = d.Type, d.Priority, d.Description, d.Rationale, d.Files

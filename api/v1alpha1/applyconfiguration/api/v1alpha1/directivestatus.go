@@ -14,7 +14,7 @@ type DirectiveStatusApplyConfiguration struct {
 	ID *string `json:"id,omitempty"`
 	// source is who gave the directive: Person (a user), Feature (a delivery of another one), or a reviewer.
 	Source *string `json:"source,omitempty"`
-	// state says how far the directive is. Pending: the agent does not know of it. Active: the watchdog told the agent. Addressed: the agent says so, or a user took the directive back. Escalated: the agent says that it cannot do it. Dropped: the watchdog tells the agent no more.
+	// state says how far the directive is. Pending: the agent does not know of it. Active: the watchdog told the agent. Addressed: the agent says so, or a user took the directive back. Escalated: the agent says that it cannot do it, or the reviewer still finds it in the work after two answers of the agent. Dropped: the watchdog tells the agent no more.
 	State *string `json:"state,omitempty"`
 	// age is the age of the directive, in finished tasks. The watchdog drops Cleanup directives that are not Critical at 15.
 	Age *int32 `json:"age,omitempty"`
