@@ -16,10 +16,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// idOf a finding of the reviewer of code style.
-func idOf(rule, path, quote string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{protocol.SourceCodeStyle, rule, path, quote}, "\x00")))
-	return "code-style/" + hex.EncodeToString(sum[:4])
+// idOf a finding, without the reviewer's own part.
+func idOf(reviewer, rule, path, quote string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{reviewer, rule, path, quote}, "\x00")))
+	return hex.EncodeToString(sum[:4])
 }
 
 // TestAnAnswerOfAnAgentIsChecked: an agent says each time that it has addressed a directive, and has not. Its reviewer opens the directive once more, and then
@@ -37,7 +37,7 @@ func TestAnAnswerOfAnAgentIsChecked(t *testing.T) {
 }
 
 func answersInVain(t *testing.T, step string, n int) {
-	id := idOf("naming", "web/form.html", "page/form")
+	id := "code-style/" + idOf(protocol.SourceCodeStyle, "naming", "web/form.html", "page/form")
 	still := strings.Replace(oneFinding, "findings:", "stillThere: [{id: "+id+", path: web/form.html, quote: page/form}], findings:", 1)
 	w, player := newReviewed(t, still, deterministic)
 	w.intake.Order(func(o *protocol.Orders) {

@@ -57,6 +57,10 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 		o := l.latest
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.consult(ctx, o, a.Reviewer) }
 	},
+	supervise.Direct: func(l *loop, _ supervise.Action) act {
+		open := l.services.directives.CriticalOfReviewers()
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.direct(ctx, open) }
+	},
 	supervise.Polish: func(l *loop, _ supervise.Action) act {
 		open := l.services.directives.OpenOfReviewers()
 		return func(ctx context.Context) (supervise.Event, error) { return l.acts.polish(ctx, open) }

@@ -222,7 +222,7 @@ func (l *loop) finished(ctx context.Context, r result) (supervise.Event, error) 
 		}
 	}
 	switch r.event.(type) {
-	case supervise.Planned, supervise.Polished: // there are other tasks
+	case supervise.Planned, supervise.Polished, supervise.Directed: // there are other tasks
 		o, journaled := l.given()
 		if err := l.follow(ctx, o); err != nil {
 			return nil, err
@@ -315,7 +315,7 @@ func (l *loop) ordered(o protocol.Orders, journaled bool) supervise.Ordered {
 		Answered:  func(id string) bool { _, answered := have.Requests[id]; return answered },
 		Done:      func(task string) bool { return have.Tasks[task].Done },
 		Aborted:   func(task string) bool { return have.Tasks[task].Aborted },
-		AnyDone:   slices.ContainsFunc(slices.Collect(maps.Values(have.Tasks)), func(t journal.Task) bool { return t.Done }),
+		AnyDone:   slices.ContainsFunc(slices.Collect(maps.Keys(have.Tasks)), func(name string) bool { return have.Tasks[name].Done && !protocol.Extra(name) }),
 		Made:      made,
 		Planned:   have.Planned != nil,
 	}

@@ -59,6 +59,7 @@ func (l *loop) breakpoint() supervise.Breakpoint {
 			now.Due = append(now.Due, r.Name)
 		}
 	}
+	_, now.Critical = j.NextCritical(idsOf(l.services.directives.CriticalOfReviewers()))
 	now.Polish = l.state.Current() < 0 && j.NextPolish(l.services.directives.OpenOfReviewers()) != ""
 	return now
 }
@@ -288,6 +289,32 @@ func (x *acts) file(ctx context.Context, tree, path string) ([]byte, error) {
 	}
 	_, content, err := all.Read(ctx, e.ID, maxQuoted)
 	return content, err
+}
+
+// directText is the task for a Critical directive, with its id and what it says.
+const directText = "A reviewer has found a problem that the next tasks build on. Address directive %s of ACTIVE DIRECTIVES, or explain why it does not apply. Change nothing else. It says: %s"
+
+// direct gives the agent a task for a Critical directive of a reviewer, before the next task.
+func (x *acts) direct(ctx context.Context, open []protocol.Directive) (supervise.Event, error) {
+	t, is := x.attempt.journal.State().NextCritical(idsOf(open))
+	if !is { // orders have changed that
+		return supervise.Consulted{}, nil
+	}
+	i := slices.IndexFunc(open, func(d protocol.Directive) bool { return d.ID == t.Directives[0] })
+	t.Text = fmt.Sprintf(directText, open[i].ID, open[i].Description)
+	x.log().InfoContext(ctx, "A reviewer has given a Critical directive: the agent gets a task for it", "task", t.Name, "after", t.After)
+	if err := x.note(journal.Record{TaskAdded: &t}, "task added"); err != nil {
+		return nil, err
+	}
+	return supervise.Directed{Task: t.Name}, nil
+}
+
+// idsOf directives.
+func idsOf(list []protocol.Directive) (ids []string) {
+	for _, d := range list {
+		ids = append(ids, d.ID)
+	}
+	return ids
 }
 
 // polishText is the task in which the agent addresses what reviewers have found.

@@ -118,7 +118,7 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 	case r.TaskAdded != nil:
 		e = task(r.TaskAdded.Name, protocol.HistoryAdded)
 		e.Cause, e.Text = protocol.CauseDeliveryGate, r.TaskAdded.Text
-		if protocol.Polishes(e.Task) {
+		if protocol.Extra(e.Task) {
 			e.Cause = protocol.CauseDirectives
 		}
 	case r.Reviewed != nil:

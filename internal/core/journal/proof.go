@@ -32,11 +32,11 @@ func (s *State) added(t TaskAdded) error {
 	}
 	var all []TaskAdded
 	for _, have := range s.Added {
-		all = append(all, TaskAdded{Name: have.Name, Directives: have.Directives})
+		all = append(all, TaskAdded{Name: have.Name, Directives: have.Directives, After: have.After})
 	}
 	all = append(all, t)
 	s.Added, s.Proofs = all, gates.Lasting(s.Proofs)
-	if !t.Polishes() {
+	if !protocol.Extra(t.Name) {
 		s.Spent++
 	}
 	return nil
@@ -67,13 +67,44 @@ func (s State) Complete(o protocol.Orders) protocol.Orders {
 		return o
 	}
 	last := o.Tasks[len(o.Tasks)-1]
+	for _, t := range slices.Backward(o.Tasks) {
+		if !protocol.Directs(t.Name) { // one of them has the gates of the task that it follows
+			last = t
+			break
+		}
+	}
 	o.Tasks = slices.Clone(o.Tasks)
 	for _, t := range s.Added {
 		if slices.ContainsFunc(o.Tasks, func(have protocol.Task) bool { return have.Name == t.Name }) {
 			continue
 		}
-		// What cannot be polished does not keep the work from being delivered.
-		o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Instructions: t.Text, Gates: last.Gates, Continue: t.Polishes()})
+		// What only reviewers want does not keep the work from being delivered.
+		task := protocol.Task{Name: t.Name, Instructions: t.Text, Gates: last.Gates, Continue: protocol.Extra(t.Name)}
+		if !protocol.Directs(t.Name) {
+			o.Tasks = append(o.Tasks, task)
+			continue
+		}
+		if i := slices.IndexFunc(o.Tasks, func(have protocol.Task) bool { return have.Name == t.After }); i >= 0 {
+			task.Gates = o.Tasks[i].Gates
+		}
+		o.Tasks = slices.Insert(o.Tasks, s.place(o.Tasks, t), task)
 	}
 	return o
+}
+
+// place is where a task for a directive stands among others: behind the task that it follows and other tasks for directives there. Until it is over, no task
+// that is still to come stands before it.
+func (s State) place(tasks []protocol.Task, t TaskAdded) int {
+	next := slices.IndexFunc(tasks, func(have protocol.Task) bool { return !s.Tasks[have.Name].Over() && !protocol.Directs(have.Name) })
+	if next < 0 {
+		next = len(tasks)
+	}
+	i := slices.IndexFunc(tasks, func(have protocol.Task) bool { return have.Name == t.After }) + 1
+	for i > 0 && i < len(tasks) && protocol.Directs(tasks[i].Name) {
+		i++
+	}
+	if i == 0 || !s.Tasks[t.Name].Over() && next < i {
+		return next
+	}
+	return i
 }

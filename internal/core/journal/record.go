@@ -58,7 +58,8 @@ type Record struct {
 	GateRan *GateRan `json:"gateRan,omitempty"`
 	// DeliveryGateRan: a gate has run on the tree of the delivery head, in a pod where no agent has been.
 	DeliveryGateRan *gates.Result `json:"deliveryGateRan,omitempty"`
-	// TaskAdded: gates before the delivery have failed, or directives of reviewers are open after the last task, and an agent gets another task.
+	// TaskAdded: gates before the delivery have failed, a reviewer has given a Critical directive, or directives of reviewers are open after the last task,
+	// and an agent gets another task.
 	TaskAdded *TaskAdded `json:"taskAdded,omitempty"`
 	// TaskDropped: the orders do not list the task any more, and its agent has ended.
 	TaskDropped *TaskDropped `json:"taskDropped,omitempty"`
@@ -155,13 +156,15 @@ type GateRan struct {
 	Result gates.Result `json:"result"`
 }
 
-// TaskAdded is a task that follows the tasks of the orders.
+// TaskAdded is a task that the orders of the user do not list.
 type TaskAdded struct {
 	Name string `json:"name"`
 	// Text is its instructions: which gates failed, or that open directives are to be addressed.
 	Text string `json:"text"`
 	// Directives that are to be addressed, by their ids; empty after gates.
 	Directives []string `json:"directives,omitempty"`
+	// After is the listed task that it follows; empty if it comes after all of them.
+	After string `json:"after,omitempty"`
 }
 
 // Polishes says whether the agent addresses directives of reviewers in the task, after the work is done.

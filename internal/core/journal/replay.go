@@ -56,7 +56,7 @@ type State struct {
 	Proofs []gates.Result `json:",omitempty"`
 	// Gated are the newest results of gates for people, the newest last.
 	Gated []Gated `json:",omitempty"`
-	// Added are the tasks that agents got because such gates had failed or to polish the work. Spent is how many tasks failed gates have added since a
+	// Added are the tasks that agents got because such gates had failed, for Critical directives of reviewers, or to polish the work. Spent is how many tasks failed gates have added since a
 	// user decided last.
 	Added []TaskAdded `json:",omitempty"`
 	Spent int         `json:",omitempty"`
@@ -319,7 +319,7 @@ func (s *State) attempt(a Attempt) error {
 	again := s.again(a.Run)
 	for name, t := range s.Tasks {
 		switch {
-		case t.Aborted && again: // it begins as if for the first time
+		case t.Aborted && again && !protocol.Directs(name): // it begins as if for the first time
 			s.Tasks[name] = Task{}
 		case !t.Over():
 			t.InPods = t.InPods && !decided

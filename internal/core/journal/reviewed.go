@@ -140,11 +140,11 @@ func (s State) LastOver() string {
 	return name
 }
 
-// Breakpoint is where reviewers can look, while no task is at work. After the work is done, the agent polishes it, and they look no more before a user
-// has added a task and it is over.
+// Breakpoint is where reviewers can look, while no task is at work. They do not look at a task for a Critical directive: what they find there would give
+// another such task. After the work is done, the agent polishes it, and they look no more before a user has added a task and it is over.
 func (s State) Breakpoint() (b review.Breakpoint, is bool) {
 	last := s.LastOver()
-	if s.Orders == nil || last == "" || s.Working() != "" {
+	if s.Orders == nil || last == "" || protocol.Directs(last) || s.Working() != "" {
 		return b, false
 	}
 	for _, t := range s.Added {

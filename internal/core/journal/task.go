@@ -269,6 +269,10 @@ func (s *State) gone(name string, i Intent) error {
 	}
 	t.Aborted, t.Operations, t.Work.Checkpoint = true, nil, i.Sequence
 	s.Tasks[name] = t
+	if protocol.Directs(name) { // the reviewer has said what it finds
+		s.escalated(name, t.Aborting)
+		return nil
+	}
 	s.happens(review.TaskAborted)
 	return nil
 }

@@ -70,7 +70,7 @@ type Spec struct {
 	// SuspendedBy names the policies that ask for the same; empty if there are none.
 	SuspendedBy string
 	// Retries of an agent that failed. Continuing is the number of tasks that each have these retries for themselves, because the task is aborted after
-	// them.
+	// them, also if only reviewers want it.
 	Retries    int
 	Continuing int
 	// Deadline for the running time; 0 means none.

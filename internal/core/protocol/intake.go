@@ -170,16 +170,28 @@ type Task struct {
 	Continue bool `json:"continue,omitempty"`
 }
 
-// Beginnings of the names of tasks that agents get after the listed ones; numbers follow. Tasks of users have one slash at most in their names.
+// Beginnings of the names of tasks that users have not listed; numbers follow. Tasks of users have one slash at most in their names.
 const (
 	// GatesPrefix: gates before the delivery have failed.
 	GatesPrefix = "delivery/gates/"
 	// PolishPrefix of polish tasks: the work is done, and directives of reviewers are open.
 	PolishPrefix = "delivery/polish/"
+	// DirectivePrefix of critical tasks: before the next listed one, the agent addresses a Critical directive of a reviewer. The id of the directive follows,
+	// which has a slash.
+	DirectivePrefix = "directive/"
 )
 
-// Added says whether a task has a name of a task that agents get after the listed ones.
-func Added(task string) bool { return strings.HasPrefix(task, GatesPrefix) || Polishes(task) }
+// Added says whether a task has a name of a task that users have not listed.
+func Added(task string) bool { return strings.HasPrefix(task, GatesPrefix) || Extra(task) }
+
+// Extra says whether a task is only for directives of reviewers: the work can be delivered without it.
+func Extra(task string) bool { return Polishes(task) || Directs(task) }
+
+// Directs says whether the agent addresses one Critical directive of a reviewer in the task with a name. A task of a milestone "directive" has one slash.
+func Directs(task string) bool {
+	id, is := strings.CutPrefix(task, DirectivePrefix)
+	return is && strings.Contains(id, "/")
+}
 
 // Polishes says whether the agent addresses directives of reviewers in the task with a name.
 func Polishes(task string) bool { return strings.HasPrefix(task, PolishPrefix) }

@@ -15,7 +15,7 @@ import (
 
 // givesUp begins the abort of a task that has just failed, if the work is to continue without it. It does so when the corrections are spent, or when
 // the agent has failed and has no retry left. Other failures are not the agent's, or a policy leaves them to a user. None of them keeps work from
-// its delivery that only lacks polish.
+// its delivery that only lacks what reviewers want.
 func (s *State) givesUp(t *Task) {
 	if t.Phase != Failed || !t.Continue || t.Dropped || s.End != GoOn {
 		return
@@ -27,7 +27,7 @@ func (s *State) givesUp(t *Task) {
 			return
 		}
 	default:
-		if !protocol.Polishes(t.Name) {
+		if !protocol.Extra(t.Name) {
 			return
 		}
 	}
@@ -98,6 +98,9 @@ func (s State) nothingDone() bool {
 	}
 	listed := false
 	for _, t := range s.Tasks {
+		if protocol.Extra(t.Name) { // no user wants it
+			continue
+		}
 		if t.Listed && t.Phase != Aborted {
 			return false
 		}
@@ -117,13 +120,13 @@ func (s State) notDone() string {
 // maxNamed is how many aborted tasks a message names.
 const maxNamed = 4
 
-// abortedTasks names the aborted tasks that the orders list. What was not polished is no part of the request that is missing: the directives say it.
+// abortedTasks names the aborted tasks that the orders list. What only reviewers want is no part of the request that is missing: the directives say it.
 func (s State) abortedTasks() string {
 	var names []string
 	more := 0
 	for _, t := range s.Tasks {
 		switch {
-		case !t.Listed || t.Phase != Aborted || protocol.Polishes(t.Name):
+		case !t.Listed || t.Phase != Aborted || protocol.Extra(t.Name):
 		case len(names) == maxNamed:
 			more++
 		default:

@@ -20,6 +20,8 @@ const (
 	Plan Kind = "plan"
 	// Consult asks Action.Reviewer to look at the work.
 	Consult Kind = "consult"
+	// Direct gives the agent another task before the next one, because a reviewer has given a Critical directive.
+	Direct Kind = "direct"
 	// Polish gives the agent another task, because directives of reviewers are open after the last one.
 	Polish Kind = "polish"
 	// ApprovePlan notes that a user has approved the plan: Action.Request, with Action.Answer.

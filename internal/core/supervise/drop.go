@@ -37,7 +37,7 @@ func (s *State) list(o protocol.Orders, done, aborted func(name string) bool) {
 		s.Tasks = append(s.Tasks, t)
 	}
 	for _, t := range was {
-		s.AnyDone = s.AnyDone || t.Phase == Done
+		s.AnyDone = s.AnyDone || t.Phase == Done && !protocol.Extra(t.Name)
 		if t.Begun && !t.over() && s.index(t.Name) < 0 {
 			t.Listed, t.Dropped = false, true
 			s.Tasks = append(s.Tasks, t)

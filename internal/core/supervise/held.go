@@ -74,11 +74,22 @@ func (e Allowed) apply(s *State, _ time.Time) {
 	s.affords()
 }
 
-// affords ends a task that polishes the work if no budget is left for it. The work can be delivered, and does not wait for a user who raises the budget.
+// affords ends a task for directives of reviewers after the last listed one if no budget is left for it. The work can be delivered, and does not wait for a
+// user who raises the budget.
 func (s *State) affords() {
-	if i := s.Current(); i >= 0 && s.overBudget() && protocol.Polishes(s.Tasks[i].Name) {
+	if i := s.Current(); i >= 0 && s.overBudget() && s.optional(i) {
 		s.Tasks[i].Rejected, s.Tasks[i].RejectedReason = s.Allowance.Exceeded, protocol.ReasonBudgetExceeded
 	}
+}
+
+// optional says that the work can be delivered without task i and without what follows it.
+func (s State) optional(i int) bool {
+	for _, t := range s.Tasks[i:] {
+		if !t.over() && !protocol.Extra(t.Name) {
+			return false
+		}
+	}
+	return true
 }
 
 // FrozenNow: the agent is frozen until a user acts.

@@ -218,6 +218,11 @@ func (p *player) decide(now time.Time) {
 	p.t.Fatal("more than ten acts at once")
 }
 
+// due are the names of reviewers among words.
+func due(words []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "critical" })
+}
+
 func (p *player) describe(a supervise.Action) string {
 	words := []string{string(a.Kind)}
 	switch a.Kind {
@@ -277,8 +282,8 @@ func (p *player) describe(a supervise.Action) string {
 func (p *player) event(now time.Time, name string, args []string) {
 	e := p.parse(name, args)
 	p.state = p.state.Apply(e, now)
-	if name == "consulted" { // "consulted Design": that one is still due
-		p.state = p.state.Apply(supervise.Breakpoint{Due: args}, now)
+	if name == "consulted" { // "consulted Design critical": that one is still due, and a Critical directive is open
+		p.state = p.state.Apply(supervise.Breakpoint{Due: due(args), Critical: slices.Contains(args, "critical")}, now)
 	}
 }
 
@@ -319,6 +324,10 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Breakpoint{Due: args}
 	case "polish": // after the last task, directives of reviewers are open
 		return supervise.Breakpoint{Polish: true}
+	case "critical": // a Critical directive of a reviewer is open
+		return supervise.Breakpoint{Critical: true}
+	case "directed":
+		return supervise.Directed{Task: args[0]}
 	case "consulted":
 		return supervise.Consulted{}
 	case "polished":

@@ -79,6 +79,16 @@ func TestContinuing(t *testing.T) {
 	if n, none := Spec(full(), policy.Effective{}).Continuing, Spec(undivided, policy.Effective{}).Continuing; n != 1 || none != 0 {
 		t.Errorf("%d and %d tasks, want 1 and 0", n, none)
 	}
+	undivided.Status.Run = &v1alpha1.RunStatus{Tasks: []v1alpha1.TaskStatus{{Name: "login"}, {Name: "directive/design/1a2b3c4d"}, {Name: "delivery/gates/1"}, {Name: "delivery/polish/1"}}}
+	if n := Spec(undivided, policy.Effective{}).Continuing; n != 2 {
+		t.Errorf("%d tasks that reviewers have added, want 2", n)
+	}
+	for range 1000 {
+		undivided.Status.Run.Tasks = append(undivided.Status.Run.Tasks, v1alpha1.TaskStatus{Name: "directive/design/1a2b3c4d"})
+	}
+	if n := Spec(undivided, policy.Effective{}).Continuing; n != maxExtra {
+		t.Errorf("%d tasks, want %d", n, maxExtra)
+	}
 }
 
 // TestUnlisted: only the user's list of tasks says that a task was removed.
@@ -410,19 +420,24 @@ func TestTheEndOfAWaitIsNotWrittenByItself(t *testing.T) {
 	}
 }
 
-// TestAdded: tasks that gates before the delivery have added follow the tasks of the plan, with the gates of the last one.
+// TestAdded: tasks that gates before the delivery have added follow the tasks of the plan, with the gates of the last one. A task for a Critical directive
+// stands behind the task that it follows, and has its gates.
 func TestAdded(t *testing.T) {
 	f := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Plan: &v1alpha1.Plan{Milestones: []v1alpha1.Milestone{{Name: "page", Tasks: []v1alpha1.Task{{Name: "form"}, {Name: "save", Gates: []string{"unit"}}}}}}}}
 	o := Orders(f, policy.Effective{}, "", nil)
 	if diff := cmp.Diff(o, Added(f, o)); diff != "" {
 		t.Errorf("without a report (-want +got):\n%s", diff)
 	}
-	f.Status.Run = &v1alpha1.RunStatus{Tasks: []v1alpha1.TaskStatus{{Name: "page/form"}, {Name: "page/save"}, {Name: "page/dropped"}, {Name: "delivery/gates/1"}, {Name: "delivery/gates/2"}}}
+	f.Status.Run = &v1alpha1.RunStatus{Tasks: []v1alpha1.TaskStatus{{Name: "page/form"}, {Name: "directive/design/1a2b3c4d"}, {Name: "page/save"}, {Name: "directive/design/5e6f7a8b"}, {Name: "page/dropped"}, {Name: "delivery/gates/1"}, {Name: "delivery/gates/2"}}}
 	var names []string
 	for _, x := range Added(f, o).Tasks {
-		names = append(names, x.Name+" "+strings.Join(x.Gates, " "))
+		name := x.Name + " " + strings.Join(x.Gates, " ")
+		if x.Continue {
+			name += " continues"
+		}
+		names = append(names, name)
 	}
-	if diff := cmp.Diff([]string{"page/form ", "page/save unit", "delivery/gates/1 unit", "delivery/gates/2 unit"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"page/form ", "directive/design/1a2b3c4d  continues", "page/save unit", "directive/design/5e6f7a8b unit continues", "delivery/gates/1 unit", "delivery/gates/2 unit"}, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(o.Tasks) != 2 {

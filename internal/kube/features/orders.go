@@ -238,17 +238,26 @@ func Planned(f *v1alpha1.Feature, o protocol.Orders) protocol.Orders {
 	return plans.Apply(o, p)
 }
 
-// Added are the orders of a Feature with the tasks that gates before the delivery have added, as the watchdog reports them. Their instructions are
-// on the trusted volume and in the ledger. The gates of the last task prove them too.
+// Added are the orders of a Feature with the tasks that no user has listed, as the watchdog reports them. Their instructions are on the trusted volume and
+// in the ledger. The gates of the task before it prove a critical task, and the gates of the last task prove the others.
 func Added(f *v1alpha1.Feature, o protocol.Orders) protocol.Orders {
 	if f.Status.Run == nil || len(o.Tasks) == 0 {
 		return o
 	}
 	last := o.Tasks[len(o.Tasks)-1]
 	o.Tasks = slices.Clone(o.Tasks)
+	before := 0 // the place behind the task that was reported before
 	for _, t := range f.Status.Run.Tasks {
-		if protocol.Added(t.Name) {
-			o.Tasks = append(o.Tasks, protocol.Task{Name: t.Name, Gates: last.Gates, Continue: protocol.Polishes(t.Name)})
+		task := protocol.Task{Name: t.Name, Gates: last.Gates, Continue: protocol.Extra(t.Name)}
+		switch i := slices.IndexFunc(o.Tasks, func(have protocol.Task) bool { return have.Name == t.Name }); {
+		case i >= 0:
+			before = i + 1
+		case protocol.Directs(t.Name) && before > 0:
+			task.Gates = o.Tasks[before-1].Gates
+			o.Tasks = slices.Insert(o.Tasks, before, task)
+			before++
+		case protocol.Added(t.Name):
+			o.Tasks = append(o.Tasks, task)
 		}
 	}
 	return o

@@ -75,6 +75,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 			s.Continuing++
 		}
 	}
+	s.Continuing += extra(f)
 	for _, a := range f.Spec.Answers {
 		s.Answered = append(s.Answered, a.Question)
 	}
@@ -230,6 +231,22 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		}
 	}
 	return run
+}
+
+// maxExtra is the most tasks that reviewers can add to a Feature: for Critical directives, and polish tasks.
+const maxExtra = 32 + 100
+
+// extra is how many tasks reviewers have added, as the watchdog reports them. Each has its retries, as one that continues.
+func extra(f *v1alpha1.Feature) (n int) {
+	if f.Status.Run == nil {
+		return 0
+	}
+	for _, t := range f.Status.Run.Tasks {
+		if protocol.Extra(t.Name) {
+			n++
+		}
+	}
+	return min(n, maxExtra)
 }
 
 // unlisted says that the user has removed a task that the watchdog has reported. If a model divides the work, the watchdog may know a newer plan than

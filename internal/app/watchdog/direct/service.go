@@ -98,6 +98,16 @@ func (s *Service) OpenOfReviewers() (ids []string) {
 	return ids
 }
 
+// CriticalOfReviewers are the Critical directives of reviewers that are open.
+func (s *Service) CriticalOfReviewers() (list []protocol.Directive) {
+	for _, d := range s.Open() {
+		if review.Is(d.Source) && d.Priority == protocol.PriorityCritical {
+			list = append(list, d.Directive)
+		}
+	}
+	return list
+}
+
 // Status of all, as it is reported.
 func (s *Service) Status() []protocol.DirectiveStatus { return s.Given().Status() }
 
