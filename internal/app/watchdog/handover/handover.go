@@ -60,6 +60,8 @@ type Service struct {
 	Options
 	queue *queue
 	maker *changes.Maker
+	// zipper is used again, because a new one takes almost a megabyte and most records have a few hundred bytes.
+	zipper *gzip.Writer
 	// less tells that the gateway has taken something.
 	less chan struct{}
 }
@@ -186,11 +188,11 @@ func (s *Service) hand(ctx context.Context, e entry) error {
 // pack an entry, and say where the gateway takes it.
 func (s *Service) pack(ctx context.Context, e entry) (path string, packed []byte, err error) {
 	if e.steering != nil {
-		packed, err = pack(redacted.Document(*e.steering))
+		packed, err = s.zip(redacted.Document(*e.steering))
 		return protocol.SteeringPath, packed, err
 	}
 	if e.history != nil {
-		packed, err = pack(redacted.Document(*e.history))
+		packed, err = s.zip(redacted.Document(*e.history))
 		return protocol.HistoryPath, packed, err
 	}
 	packed, err = s.changed(ctx, e)
@@ -217,18 +219,23 @@ func (s *Service) changed(ctx context.Context, e entry) ([]byte, error) {
 			c = redacted.Document(c) // an error may name files
 		}
 	}
-	packed, err := pack(c)
+	packed, err := s.zip(c)
 	if len(c.Patch) > large {
 		c = protocol.Changes{}
+		s.zipper = nil
 		debug.FreeOSMemory() // the next checkpoint need not wait for it
 	}
 	return packed, err
 }
 
-// pack a document in gzip.
-func pack(document any) ([]byte, error) {
+// zip packs a document with gzip.
+func (s *Service) zip(document any) ([]byte, error) {
 	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
+	if s.zipper == nil {
+		s.zipper = gzip.NewWriter(&packed)
+	}
+	w := s.zipper
+	w.Reset(&packed)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false) // it is not a page, and would have three times the bytes
 	err := errors.Join(encoder.Encode(document), w.Close())
