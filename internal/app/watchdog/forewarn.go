@@ -46,6 +46,10 @@ func (w *warnings) changed(now time.Time) {
 func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, error) {
 	now := l.now()
 	l.warnings.due, l.warnings.last = nil, now
+	if inProgress(l.state) {
+		l.warnings.changed(now) // what the agent writes meanwhile may be in no checkpoint for long
+		return nil, nil
+	}
 	if l.services.workspace.Engine() == nil || !worthWarning(l.state, now) {
 		return nil, nil
 	}
@@ -74,12 +78,14 @@ func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, erro
 	return nil, nil
 }
 
-// worthWarning: an agent works, nothing else is in progress, and no checkpoint is about to tell it.
+// inProgress: an act runs, such as the start of the agent or a checkpoint. A look has to wait for its end.
+func inProgress(s supervise.State) bool { return s.Doing != supervise.Wait || s.Agent.Frozen }
+
+// worthWarning: an agent works, and no checkpoint is about to tell it.
 func worthWarning(s supervise.State, now time.Time) bool {
 	c, rules := s.Checkpoints, s.Rules
 	soon := c.Last.Add(rules.Interval).Before(now.Add(warnAhead)) || rules.MaxChanges > 0 && c.Changed >= rules.MaxChanges || len(s.Requests) > 0
-	return s.Agent.Running && !s.Agent.Frozen && s.Doing == supervise.Wait &&
-		s.End == supervise.GoOn && !soon
+	return s.Agent.Running && s.End == supervise.GoOn && !soon
 }
 
 // quietly: Info is for the log.
