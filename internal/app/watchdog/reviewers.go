@@ -238,7 +238,7 @@ func (x *acts) changed(ctx context.Context, from, to string) (list []review.Chan
 // agent hides no file behind large ones, or behind others that come before it. A finding cannot name a longer path.
 func compared(all []judge.Change) (paths []string) {
 	order := slices.DeleteFunc(slices.Clone(all), func(c judge.Change) bool { return len(c.Path) > review.MaxPath })
-	slices.SortStableFunc(order, func(a, b judge.Change) int { return cmp.Compare(compares(a), compares(b)) })
+	plain.SortStable(order, func(a, b *judge.Change) int { return cmp.Compare(compares(*a), compares(*b)) })
 	small, room := 0, int64(maxCompared)
 	for _, c := range order {
 		if room -= compares(c); room < maxCompared/2 {

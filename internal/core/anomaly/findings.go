@@ -36,7 +36,7 @@ func (s *State) Look(r Thresholds, now time.Time) (over []Episode) {
 		}
 	}
 	order := kinds()
-	slices.SortStableFunc(episodes, func(x, y Episode) int {
+	plain.SortStable(episodes, func(x, y *Episode) int {
 		a, b := x.Finding, y.Finding
 		if c := cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)); c != 0 {
 			return c

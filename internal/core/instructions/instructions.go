@@ -238,7 +238,7 @@ func (f Facts) completed() lines {
 			done = append(done, t)
 		}
 	}
-	slices.SortStableFunc(done, func(a, b Task) int { return cmp.Compare(b.checkpoint(), a.checkpoint()) })
+	plain.SortStable(done, func(a, b *Task) int { return cmp.Compare(b.checkpoint(), a.checkpoint()) })
 	return lines{len(done), func(i int) string { return f.done(done[i]) }}
 }
 

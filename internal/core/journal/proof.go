@@ -87,7 +87,8 @@ func (s State) Complete(o protocol.Orders) protocol.Orders {
 		if i := slices.IndexFunc(o.Tasks, func(have protocol.Task) bool { return have.Name == t.After }); i >= 0 {
 			task.Gates = o.Tasks[i].Gates
 		}
-		o.Tasks = slices.Insert(o.Tasks, s.place(o.Tasks, t), task)
+		at := s.place(o.Tasks, t)
+		o.Tasks = append(append(o.Tasks[:at:at], task), o.Tasks[at:]...)
 	}
 	return o
 }

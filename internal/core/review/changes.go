@@ -46,7 +46,7 @@ const (
 func (d data) changes(all []Change, left Left, room int) string {
 	room -= maxUnseen
 	picked, rest, unseen := d.pick(all, room)
-	slices.SortStableFunc(picked, func(a, b Change) int {
+	plain.SortStable(picked, func(a, b *Change) int {
 		return cmp.Or(cmp.Compare(len(a.Diff), len(b.Diff)), cmp.Compare(a.Path, b.Path))
 	})
 	var seen []shown
@@ -64,8 +64,8 @@ func (d data) changes(all []Change, left Left, room int) string {
 	for _, c := range rest {
 		show(c, room)
 	}
-	slices.SortStableFunc(seen, func(a, b shown) int { return cmp.Compare(a.path, b.path) })
-	slices.SortStableFunc(unseen, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	plain.SortStable(seen, func(a, b *shown) int { return cmp.Compare(a.path, b.path) })
+	plain.SortStable(unseen, func(a, b *Change) int { return cmp.Compare(a.Path, b.Path) })
 	var b strings.Builder
 	for _, s := range seen {
 		b.WriteString(s.text)
@@ -87,7 +87,7 @@ func (d data) pick(all []Change, room int) (picked, rest, bare []Change) {
 		chance[c.Path] = sha256.Sum256([]byte(d.nonce + c.Path))
 	}
 	order := slices.Clone(all)
-	slices.SortStableFunc(order, func(a, b Change) int {
+	plain.SortStable(order, func(a, b *Change) int {
 		x, y := chance[a.Path], chance[b.Path]
 		return bytes.Compare(x[:], y[:])
 	})

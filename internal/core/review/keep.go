@@ -82,7 +82,7 @@ func Keep(r Reviewer, a Answer, text func(path string) (content string, is bool)
 		seen[d.ID] = true
 		all = append(all, found{d, f.Rule})
 	}
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(rank(a.Priority), rank(b.Priority)) })
+	plain.SortStable(all, func(a, b *found) int { return cmp.Compare(rank(a.Priority), rank(b.Priority)) })
 	for i, f := range all {
 		if i < most {
 			kept = append(kept, f.Directive)

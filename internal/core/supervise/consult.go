@@ -3,10 +3,7 @@
 
 package supervise
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Breakpoint: no task is at work, and reviewers can look at the work.
 type Breakpoint struct {
@@ -54,7 +51,8 @@ func (e Directed) apply(s *State, _ time.Time) {
 	if i < 0 {
 		i = len(s.Tasks)
 	}
-	s.Tasks = slices.Insert(slices.Clone(s.Tasks), i, Task{Name: e.Task, Phase: Pending, Listed: true, Continue: true})
+	before, after := s.Tasks[:i:i], s.Tasks[i:]
+	s.Tasks = append(append(before, Task{Name: e.Task, Phase: Pending, Listed: true, Continue: true}), after...)
 }
 
 // Polished: the agent has another task, in which it polishes the work.

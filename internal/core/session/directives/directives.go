@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -227,7 +228,7 @@ func (l List) surplus() (changes []Entry) {
 			cleanup = append(cleanup, d)
 		}
 	}
-	slices.SortStableFunc(cleanup, func(x, y Directive) int {
+	plain.SortStable(cleanup, func(x, y *Directive) int {
 		return cmp.Or(cmp.Compare(x.untold(), y.untold()), cmp.Compare(x.rank(), y.rank()))
 	})
 	for _, d := range cleanup[min(len(cleanup), maxCleanup):] {
@@ -247,7 +248,7 @@ func personal(source string) bool {
 // many Cleanup directives as the agent gets at a time. Those of reviewers do not keep the ones of users waiting.
 func (l List) Open() []Directive {
 	open := slices.DeleteFunc(slices.Clone(l.given), func(d Directive) bool { return !d.open() })
-	slices.SortStableFunc(open, func(x, y Directive) int {
+	plain.SortStable(open, func(x, y *Directive) int {
 		return cmp.Or(cmp.Compare(x.reviewed(), y.reviewed()), cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.at, y.at))
 	})
 	// Those that the agent has been told count first: what it works on is not taken from it by what came later.
