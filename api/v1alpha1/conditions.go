@@ -285,7 +285,7 @@ const (
 	ReasonReviewed = "Reviewed"
 	// ReasonReviewSkipped: for an Event of a Feature: the model of a reviewer did not answer, or not in a form that Tidewaiter can use. The work continues without the review, and its urgency stays.
 	ReasonReviewSkipped = "ReviewSkipped"
-	// ReasonDirectiveEscalated: for an Event of a Feature: a reviewer's directive is Escalated. The agent says that it cannot address it, or the reviewer still finds it in the work after two answers of the agent. The message says which, and a user decides what to do about it.
+	// ReasonDirectiveEscalated: for an Event of a Feature: a reviewer's directive is Escalated. The agent says that it cannot address it, the reviewer still finds it in the work after two answers of the agent, or the task for it could not be done. The message says which, and a user decides what to do about it.
 	ReasonDirectiveEscalated = "DirectiveEscalated"
 	// ReasonAgentNotStarted: the watchdog could not start the agent's command.
 	ReasonAgentNotStarted = "AgentNotStarted"
