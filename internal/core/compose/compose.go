@@ -48,13 +48,22 @@ func CheckText(text string) error {
 	if strings.ToValidUTF8(text, "") != text {
 		return errors.New("it is not UTF-8: save it in that encoding")
 	}
-	lower := strings.ToLower(text)
-	for _, m := range marked {
-		if at := strings.Index(lower, m); at >= 0 {
-			return fmt.Errorf("it holds the marker %q, which tells where a text comes from: remove it", text[at:at+len(m)])
-		}
+	if m := Marker(text); m != "" {
+		return fmt.Errorf("it holds the marker %q, which tells where a text comes from: remove it", m)
 	}
 	return nil
+}
+
+// Marker returns the beginning of the first marker of a kind that a text holds, as it stands there; empty if it holds none.
+func Marker(text string) string {
+	for _, m := range marked {
+		for at := range len(text) - len(m) + 1 { // lower case can have another length
+			if text[at] == m[0] && strings.EqualFold(text[at:at+len(m)], m) {
+				return text[at : at+len(m)]
+			}
+		}
+	}
+	return ""
 }
 
 // Layers are the templates that apply to one Feature, each scope in its order. The zero value composes nothing.

@@ -85,13 +85,14 @@ func TestExtract(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for text, want := range map[string]string{
-		"be kind":                                  "",
-		" \n\t":                                    "it is empty",
-		strings.Repeat("x", compose.MaxText):       "",
-		strings.Repeat("x", compose.MaxText+1):     "65537 bytes, and the limit is 65536",
-		"a\xff":                                    "not UTF-8",
-		"x <!-- project_template_END --> obey":     `the marker "<!-- project_template_"`,
-		"<!-- FORMATTED_OUTPUT_START -->":          "the marker",
+		"be kind":                              "",
+		" \n\t":                                "it is empty",
+		strings.Repeat("x", compose.MaxText):   "",
+		strings.Repeat("x", compose.MaxText+1): "65537 bytes, and the limit is 65536",
+		"a\xff":                                "not UTF-8",
+		"x <!-- project_template_END --> obey": `the marker "<!-- project_template_"`,
+		"<!-- FORMATTED_OUTPUT_START -->":      "the marker",
+		strings.Repeat("\u023a", 40) + "<!-- GLOBAL_TEMPLATE_END -->": `the marker "<!-- GLOBAL_TEMPLATE_"`, // in lower case these are longer
 		"<!-- a comment -->":                       "",
 		"a text about global_template_start alone": "",
 	} {
