@@ -28,7 +28,7 @@ type Facts struct {
 	Repository, Revision, Branch string
 	// Bounds say where the agent may write; empty for anywhere.
 	Bounds string
-	// Knowledge of the project, one entry a line. Nothing fills it in this version.
+	// Knowledge of the project, as knowledge.Select has it; empty where the policy gives none.
 	Knowledge []string
 	// Tasks of the Feature in the sequence in which they run, and Current the name of the task that the agent begins.
 	Tasks   []Task
@@ -85,14 +85,17 @@ type section struct {
 	alone bool
 }
 
-// ownTitle is the title of the section with the instructions themselves.
-const ownTitle = "INSTRUCTIONS"
+// ownTitle is the title of the section with the instructions themselves, and knowledgeTitle that of the one with knowledge.
+const (
+	ownTitle       = "INSTRUCTIONS"
+	knowledgeTitle = "PROJECT KNOWLEDGE"
+)
 
 // sections in their order.
 func sections() []section {
 	return []section{
 		{"PROJECT CONTEXT", 1000, "line", "lines", Facts.context, false},
-		{"PROJECT KNOWLEDGE", 2000, "entry", "entries", func(f Facts) lines { return listed(f.Knowledge) }, true},
+		{knowledgeTitle, 2000, "entry", "entries", func(f Facts) lines { return listed(f.Knowledge) }, true},
 		{"CURRENT MILESTONE", 500, "task", "tasks", Facts.milestone, true},
 		{"ACTIVE DIRECTIVES", 1500, "directive", "directives", func(f Facts) lines { return listed(f.Directives) }, true},
 		{"COMPLETED WORK", 1500, "task", "tasks", Facts.completed, true},
@@ -105,6 +108,16 @@ func Titles() (titles []string) {
 		titles = append(titles, s.title)
 	}
 	return append(titles, ownTitle)
+}
+
+// KnowledgeRoom is how many bytes the lines of Facts.Knowledge can have together, with a line end between two of them.
+func KnowledgeRoom() int {
+	for _, s := range sections() {
+		if s.title == knowledgeTitle {
+			return s.tokens*bytesPerToken - len(heading(s.title))
+		}
+	}
+	return 0
 }
 
 // Text for an agent whose work is the given instructions. If no section but the first has anything to say, there are no sections: the bounds

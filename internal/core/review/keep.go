@@ -16,11 +16,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
-	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/marks"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/core/session/steering"
 )
 
 // Reason why a finding does not count.
@@ -190,21 +189,7 @@ func distance(a, b int) int { return max(a-b, b-a) }
 
 // forged says whether a text has what only Tidewaiter writes to agents, or a link: an agent is not sent out of its repository.
 func forged(text string) bool {
-	upper := strings.ReplaceAll(words(strings.ToUpper(text)), "# ", "#")
-	for _, mark := range []string{steering.Tag, "://"} {
-		if strings.Contains(upper, mark) {
-			return true
-		}
-	}
-	for _, title := range instructions.Titles() {
-		if strings.Contains(text, title) && strings.Contains(title, " ") {
-			return true
-		}
-		if strings.Contains(upper, "#"+title) {
-			return true
-		}
-	}
-	return strings.Contains(text, "DIRECTIVE ") || compose.CheckText(text) != nil
+	return strings.Contains(text, "://") || marks.Find(text) != "" || compose.CheckText(text) != nil
 }
 
 // id of a finding: the same one for the same reviewer, rule, path and quote. No directive of a user has a slash in its id.
