@@ -287,6 +287,8 @@ const (
 	ReasonReviewSkipped = "ReviewSkipped"
 	// ReasonDirectiveEscalated: for an Event of a Feature: a reviewer's directive is Escalated. The agent says that it cannot address it, the reviewer still finds it in the work after two answers of the agent, or the task for it could not be done. The message says which, and a user decides what to do about it.
 	ReasonDirectiveEscalated = "DirectiveEscalated"
+	// ReasonKnowledgeLeftOut: for an Event of a Feature: agents do not get documents below docs/knowledge, because these do not keep to the format. The message names each document and what to do.
+	ReasonKnowledgeLeftOut = "KnowledgeLeftOut"
 	// ReasonAgentNotStarted: the watchdog could not start the agent's command.
 	ReasonAgentNotStarted = "AgentNotStarted"
 	// ReasonProving: a gate runs in a pod where no agent has been, or is about to: before the delivery or, in Deterministic mode, after a task.

@@ -169,6 +169,13 @@ type ReviewerRules struct {
 	PolishTasks *int32 `json:"polishTasks,omitempty"`
 }
 
+// KnowledgeRules say what happens to the knowledge of a team.
+type KnowledgeRules struct {
+	// inject says whether agents get what their team has written down in docs/knowledge of the repository. If so, they cannot change that folder. Defaults to false.
+	// +optional
+	Inject *bool `json:"inject,omitempty"`
+}
+
 // ReviewerRule says when a reviewer runs.
 type ReviewerRule struct {
 	// enabled says whether the reviewer runs. By default, it runs where a policy names a model for the role supervisor.

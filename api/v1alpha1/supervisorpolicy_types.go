@@ -126,6 +126,9 @@ type Rules struct {
 	// reviewers says when reviewers look at the work between two tasks, and how much they can say.
 	// +optional
 	Reviewers *ReviewerRules `json:"reviewers,omitempty"`
+	// knowledge says what happens to the knowledge that a team writes down in docs/knowledge of its repository.
+	// +optional
+	Knowledge *KnowledgeRules `json:"knowledge,omitempty"`
 	// models says which backend and model of the gateway answers a role.
 	// +optional
 	// +listType=map

@@ -117,6 +117,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.GitRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobStatus"):
 		return &apiv1alpha1.JobStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("KnowledgeRules"):
+		return &apiv1alpha1.KnowledgeRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LabelRequirement"):
 		return &apiv1alpha1.LabelRequirementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LabelSelector"):

@@ -66,6 +66,8 @@ type acts struct {
 	spoilt bool
 	// gateExits are the ends of processes while a gate runs.
 	gateExits chan protocol.RunnerExited
+	// library is the knowledge of the team that was read last.
+	library library
 }
 
 func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
@@ -87,13 +89,24 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 	}
 	have := x.attempt.journal.State().Tasks[task]
 	noted := have.Restarts() || have.Begun && !have.Ended && have.Start == 0 && have.Correction != "" // the watchdog ended after it had noted it
+	pinned, plan := have.Policy, have.Plan
+	if !noted && begun.TaskBegun != nil {
+		pinned, plan = o.Policy, o.Plan
+	}
+	learned, err := x.learn(ctx, o, task, pinned, plan)
+	if err != nil {
+		return x.unstarted(ctx, task, err)
+	}
+	if begun.TaskBegun != nil {
+		begun.TaskBegun.Knowledge = toldOf(learned)
+	}
 	if !noted {
 		if err := x.note(begun, "task begun"); err != nil {
 			return nil, err
 		}
 		have = x.attempt.journal.State().Tasks[task]
 	}
-	how, err := x.launch(o, task, have, x.remains(ctx, o, have))
+	how, err := x.launch(o, task, have, x.remains(ctx, o, have), learned.Lines)
 	if err != nil {
 		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %v", task, err)}, nil
 	}
@@ -229,7 +242,7 @@ func factsOf(o protocol.Orders, j journal.State, task, bounds string) instructio
 }
 
 // launch is how the agent is started for a task.
-func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains string) (protocol.RunnerStart, error) {
+func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains string, learned []string) (protocol.RunnerStart, error) {
 	adapter := x.attempt.options.adapter(o.Agent.Runtime)
 	if adapter == nil {
 		return protocol.RunnerStart{}, fmt.Errorf("this version cannot start the runtime %q: choose another spec.agent.runtime", o.Agent.Runtime)
@@ -250,6 +263,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 	}
 	bounds := notice.Bounds(have.Plan, have.Policy, o.Agent.Role, o.Locks)
 	facts := factsOf(o, x.attempt.journal.State(), task, bounds)
+	facts.Knowledge = learned
 	if begins(have) { // a conversation that continues has its directives, or gets them
 		facts.Directives = x.services.directives.Given().Instructions()
 	}

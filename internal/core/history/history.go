@@ -97,6 +97,7 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 		e = protocol.HistoryEntry{Kind: protocol.HistoryPlan, Event: protocol.HistoryApproved, Name: r.PlanApproved.Hash}
 	case r.TaskBegun != nil:
 		e = task(r.TaskBegun.Name, protocol.HistoryBegun)
+		e.Message, e.Text = learned(r.TaskBegun.Knowledge)
 		t.open[e.Task] = ""
 	case r.TaskCorrected != nil:
 		e = task(r.TaskCorrected.Name, protocol.HistoryCorrected)
@@ -139,6 +140,29 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 		return nil
 	}
 	return []protocol.HistoryEntry{e}
+}
+
+// learned says which knowledge of the team the agent of a task gets.
+func learned(k *journal.Knowledge) (message, text string) {
+	if k == nil {
+		return "", ""
+	}
+	var b strings.Builder
+	list := func(what string, lines []string, all int) {
+		if all == 0 {
+			return
+		}
+		b.WriteString(what + ":\n")
+		for _, line := range lines {
+			b.WriteString("- " + line + "\n")
+		}
+		if more := all - len(lines); more > 0 {
+			fmt.Fprintf(&b, "- and %d more\n", more)
+		}
+	}
+	list("knowledge that the agent gets", k.GivenPaths, k.Given)
+	list("knowledge that it does not get", k.LeftOut, k.Left)
+	return fmt.Sprintf("documents of knowledge that the agent gets: %d of %d", k.Given, k.Given+k.Left), b.String()
 }
 
 // aborted task, and why it cannot be done.

@@ -63,7 +63,7 @@ func life() []journal.Record {
 		{Asked: &protocol.Question{ID: "q1", Text: "Which color?", At: noon}}, {TaskParked: &journal.TaskParked{Name: "form"}}, {TaskEnded: &journal.TaskEnded{Name: "form", ExitCode: 143, Stopped: true}},
 		{Final: &protocol.FinalReport{Outcome: protocol.OutcomeParked, Reason: "WaitingForAnswer", Message: "it waits"}},
 		{Attempt: &journal.Attempt{Epoch: 2, Run: "agent"}}, orders(protocol.Answer{Question: "q1", Text: "Blue."}), orders(protocol.Answer{Question: "q1", Text: "Blue."}),
-		{TaskBegun: &journal.TaskBegun{Name: "form"}}, {TaskStarted: &journal.TaskStarted{Name: "form", Start: 2, Session: true}},
+		{TaskBegun: &journal.TaskBegun{Name: "form", Knowledge: &journal.Knowledge{Given: 2, Left: 1, GivenPaths: []string{"docs/knowledge/design/form.md"}, LeftOut: []string{"docs/knowledge/domain/stock.md does not meet the task"}}}}, {TaskStarted: &journal.TaskStarted{Name: "form", Start: 2, Session: true}},
 		{TaskRestarted: &journal.TaskRestarted{Name: "form", ID: "steering/1", Text: "Again."}}, {TaskStarted: &journal.TaskStarted{Name: "form", Start: 3}},
 		{TaskEnded: &journal.TaskEnded{Name: "form"}}, {TaskCorrected: &journal.TaskCorrected{Name: "form", Text: "Not valid."}}, {TaskStarted: &journal.TaskStarted{Name: "form", Start: 4}},
 		{TaskCompleted: &journal.TaskCompleted{Name: "form", Summary: "A form."}}, {TaskEnded: &journal.TaskEnded{Name: "form"}},
@@ -127,6 +127,8 @@ func TestLife(t *testing.T) {
 	polish.Task = "delivery/polish/1"
 	looked := e{Attempt: 2, Kind: protocol.HistoryReview, Event: protocol.ReviewMinorDrift, Task: "form", Name: protocol.SourceCodeStyle, Message: "It has two names.",
 		Text: "code-style/1 (Cleanup, Low): Rename it.\nfindings that do not count: Known\n"}
+	learned := task(2, protocol.HistoryBegun, "", "knowledge that the agent gets:\n- docs/knowledge/design/form.md\n- and 1 more\nknowledge that it does not get:\n- docs/knowledge/domain/stock.md does not meet the task\n")
+	learned.Message = "documents of knowledge that the agent gets: 2 of 3"
 	stopped, completed := task(1, protocol.HistoryEnded, "", ""), task(2, protocol.HistoryCompleted, "", "A form.")
 	stopped.ExitCode, completed.Message = 143, "A form."
 	want := []e{
@@ -140,7 +142,7 @@ func TestLife(t *testing.T) {
 		task(1, protocol.HistoryParked, "", ""), stopped, attempt(1, protocol.OutcomeParked, "WaitingForAnswer: it waits"),
 		attempt(2, protocol.HistoryBegun, ""),
 		{Attempt: 2, Kind: protocol.HistoryAnswer, Event: protocol.HistoryGiven, Name: "q1", Message: "Blue.", Text: "Blue."},
-		task(2, protocol.HistoryBegun, "", ""), task(2, protocol.HistoryRestarted, protocol.CauseSteering, "Again."), task(2, protocol.HistoryEnded, "", ""),
+		learned, task(2, protocol.HistoryRestarted, protocol.CauseSteering, "Again."), task(2, protocol.HistoryEnded, "", ""),
 		task(2, protocol.HistoryCorrected, protocol.CauseCheckpoint, "Not valid."), completed, task(2, protocol.HistoryEnded, "", ""),
 		gate(gates.Failed, "t1", 1, "exited with code 1 after 2s"), task(2, protocol.HistoryCorrected, protocol.CauseGate, "Gate unit failed."), task(2, protocol.HistoryEnded, "", ""),
 		gate(gates.Passed, "t2", 0, "passed"), task(2, protocol.HistoryDone, "", ""),

@@ -145,6 +145,18 @@ type TaskBegun struct {
 	Plan   protocol.Plan    `json:"plan"`
 	// From is the tree that is promoted by then.
 	From string `json:"from,omitempty"`
+	// Knowledge of the team that the agent gets, for users; nil where there is none or the policy gives none.
+	Knowledge *Knowledge `json:"knowledge,omitempty"`
+}
+
+// Knowledge says which documents below docs/knowledge the agent of a task gets.
+type Knowledge struct {
+	// Given and Left are how many documents it gets, and how many it does not get.
+	Given int `json:"given"`
+	Left  int `json:"left,omitempty"`
+	// GivenPaths are the first that it gets, and LeftOut the first that it does not get, each with the reason.
+	GivenPaths []string `json:"givenPaths,omitempty"`
+	LeftOut    []string `json:"leftOut,omitempty"`
 }
 
 // GateRan is the result of a gate on the tree of the closing checkpoint. When each gate of the task has passed on it, the task is done.

@@ -50,6 +50,7 @@ func Rules() []Rule {
 		wellFormed(),
 		forbiddenAreas(),
 		protectedPaths(),
+		projectKnowledge(),
 		pathRules(),
 		contracts(),
 		allowedAreas(),

@@ -58,11 +58,11 @@ func Kinds() []Kind { return []Kind{Conventions, Design, Lessons, Domain} }
 // Status of a document.
 type Status string
 
-// Statuses. Established documents come before Provisional ones, and agents never get Deprecated ones.
+// Statuses. StatusEstablished documents come before StatusProvisional ones, and agents never get StatusDeprecated ones.
 const (
-	Established Status = "established"
-	Provisional Status = "provisional"
-	Deprecated  Status = "deprecated"
+	StatusEstablished Status = "established"
+	StatusProvisional Status = "provisional"
+	StatusDeprecated  Status = "deprecated"
 )
 
 // Confidence that a document is right. It orders documents of the same status.
@@ -249,7 +249,7 @@ func (r *reader) field(field, value string) (err error) {
 			return fmt.Errorf("the field %s has more than %d characters: shorten it", field, MaxAuthor)
 		}
 	case fieldStatus:
-		r.d.Status, err = word(field, value, Established, Provisional, Deprecated)
+		r.d.Status, err = word(field, value, StatusEstablished, StatusProvisional, StatusDeprecated)
 	case fieldConfidence:
 		r.d.Confidence, err = word(field, value, High, Medium, Low)
 	case fieldSupersedes:
@@ -308,7 +308,7 @@ func (r *reader) done() (Document, error) {
 	case r.d.Author == "":
 		return Document{}, missing("_" + fieldAuthor + ": …_")
 	case r.d.Status == "":
-		return Document{}, missing("_" + fieldStatus + ": " + string(Provisional) + "_")
+		return Document{}, missing("_" + fieldStatus + ": " + string(StatusProvisional) + "_")
 	case len(r.d.Rules) == 0:
 		return Document{}, errors.New("it has no rules: write them below ## Rules")
 	case r.d.Confidence == "":

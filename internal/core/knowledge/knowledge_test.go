@@ -6,6 +6,7 @@ package knowledge_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := knowledge.Document{
-		Path: where, Kind: knowledge.Conventions, Name: "errors", Author: "Code style reviewer, add-login/page/form", Status: knowledge.Provisional, Confidence: knowledge.High,
+		Path: where, Kind: knowledge.Conventions, Name: "errors", Author: "Code style reviewer, add-login/page/form", Status: knowledge.StatusProvisional, Confidence: knowledge.High,
 		Supersedes: []string{"docs/knowledge/conventions/old.md", "docs/knowledge/lessons/panics.md"}, Paths: []string{"*.go", "web/**"}, Title: "Errors",
 		Rules: []string{"* Wrap errors with %w.", "* See [the handler](../../../web/handler.go#L4)."},
 	}
@@ -215,7 +216,7 @@ func TestPick(t *testing.T) {
 
 // document of a kind, with a rule.
 func document(kind knowledge.Kind, name string, change ...func(*knowledge.Document)) knowledge.Document {
-	d := knowledge.Document{Path: "docs/knowledge/" + string(kind) + "/" + name + ".md", Kind: kind, Name: name, Status: knowledge.Established, Confidence: knowledge.Medium, Rules: []string{"Do it."}}
+	d := knowledge.Document{Path: "docs/knowledge/" + string(kind) + "/" + name + ".md", Kind: kind, Name: name, Status: knowledge.StatusEstablished, Confidence: knowledge.Medium, Rules: []string{"Do it."}}
 	for _, c := range change {
 		c(&d)
 	}
@@ -241,15 +242,15 @@ func instead(paths ...string) func(*knowledge.Document) {
 func TestSelect(t *testing.T) {
 	s := knowledge.Select([]knowledge.Document{
 		document(knowledge.Domain, "orders"), document(knowledge.Domain, "stock"), document(knowledge.Domain, "prices", saying("Orders begin on the login page.")),
-		document(knowledge.Lessons, "zero"), document(knowledge.Lessons, "a", with(knowledge.Provisional, knowledge.High)), document(knowledge.Lessons, "sure", with(knowledge.Established, knowledge.High)),
+		document(knowledge.Lessons, "zero"), document(knowledge.Lessons, "a", with(knowledge.StatusProvisional, knowledge.High)), document(knowledge.Lessons, "sure", with(knowledge.StatusEstablished, knowledge.High)),
 		document(knowledge.Design, "handlers", about("web/**")), document(knowledge.Design, "schema", about("db/**")), document(knowledge.Design, "cache", about("pkg/cache/*.go")),
-		document(knowledge.Conventions, "old", with(knowledge.Deprecated, knowledge.High)), document(knowledge.Conventions, "names", saying("Short names.", "No stutter.")),
+		document(knowledge.Conventions, "old", with(knowledge.StatusDeprecated, knowledge.High)), document(knowledge.Conventions, "names", saying("Short names.", "No stutter.")),
 		document(knowledge.Conventions, "first"), document(knowledge.Conventions, "second", instead("docs/knowledge/conventions/first.md")),
-		document(knowledge.Conventions, "third", with(knowledge.Provisional, knowledge.Low), instead("docs/knowledge/conventions/second.md")),
+		document(knowledge.Conventions, "third", with(knowledge.StatusProvisional, knowledge.Low), instead("docs/knowledge/conventions/second.md")),
 	}, knowledge.Task{Text: "page/form: Add an order form to the login page, as pkg/cache/lru.go does.", Plan: protocol.Plan{Allowed: []string{"web/login/**"}}}, 4000)
 	var left []string
 	for _, a := range s.Answers {
-		if a.Reason != knowledge.ReasonGiven {
+		if a.Reason != knowledge.Given {
 			left = append(left, a.String())
 		}
 	}
@@ -290,13 +291,13 @@ func TestNoRoom(t *testing.T) {
 	long := saying(strings.Repeat("x", 450))
 	s := knowledge.Select([]knowledge.Document{
 		document(knowledge.Conventions, "a", long), document(knowledge.Conventions, "b", long), document(knowledge.Conventions, "c"),
-		document(knowledge.Conventions, "d", with(knowledge.Provisional, knowledge.High)), document(knowledge.Lessons, "e", with(knowledge.Provisional, knowledge.High)),
+		document(knowledge.Conventions, "d", with(knowledge.StatusProvisional, knowledge.High)), document(knowledge.Lessons, "e", with(knowledge.StatusProvisional, knowledge.High)),
 	}, knowledge.Task{}, 1000)
 	var reasons []knowledge.Reason
 	for _, a := range s.Answers {
 		reasons = append(reasons, a.Reason)
 	}
-	if diff := cmp.Diff([]knowledge.Reason{knowledge.ReasonGiven, knowledge.ReasonNoRoom, knowledge.ReasonGiven, knowledge.ReasonNoRoom, knowledge.ReasonGiven}, reasons); diff != "" {
+	if diff := cmp.Diff([]knowledge.Reason{knowledge.Given, knowledge.NoRoom, knowledge.Given, knowledge.NoRoom, knowledge.Given}, reasons); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if s := knowledge.Select([]knowledge.Document{document(knowledge.Conventions, "a")}, knowledge.Task{}, 100); len(s.Lines) > 0 {
@@ -309,7 +310,7 @@ func anyDocuments(r *rapid.T) []knowledge.Document {
 	return rapid.SliceOfNDistinct(rapid.Custom(func(r *rapid.T) knowledge.Document {
 		kind := rapid.SampledFrom(knowledge.Kinds()).Draw(r, "kind")
 		d := document(kind, rapid.SampledFrom([]string{"order", "login-page", "cache", "a", "b", "c", "d", "e", "f"}).Draw(r, "name"),
-			with(rapid.SampledFrom([]knowledge.Status{knowledge.Established, knowledge.Provisional, knowledge.Deprecated}).Draw(r, "status"),
+			with(rapid.SampledFrom([]knowledge.Status{knowledge.StatusEstablished, knowledge.StatusProvisional, knowledge.StatusDeprecated}).Draw(r, "status"),
 				rapid.SampledFrom([]knowledge.Confidence{knowledge.High, knowledge.Medium, knowledge.Low}).Draw(r, "confidence")),
 			saying(strings.Repeat("x", rapid.IntRange(1, knowledge.MaxRules).Draw(r, "size"))),
 			about(rapid.SliceOfN(rapid.SampledFrom([]string{"web/**", "db/*.go", "**", "pkg/"}), 0, 3).Draw(r, "paths")...),
@@ -346,15 +347,15 @@ func TestProperties(t *testing.T) {
 		}
 		full := map[knowledge.Kind]bool{}
 		for _, d := range documents {
-			full[d.Kind] = full[d.Kind] || d.Status == knowledge.Established && reasons[d.Path] == knowledge.ReasonNoRoom
+			full[d.Kind] = full[d.Kind] || d.Status == knowledge.StatusEstablished && reasons[d.Path] == knowledge.NoRoom
 		}
 		text := strings.Join(s.Lines, "\n") + "\n"
 		for _, d := range documents {
-			given := reasons[d.Path] == knowledge.ReasonGiven
+			given := reasons[d.Path] == knowledge.Given
 			if given != (strings.Contains(text, "- "+d.Path+":\n") || strings.Contains(text, "- "+d.Path+" (")) {
 				r.Errorf("%s is %s, and the lines are\n%s", d.Path, reasons[d.Path], text)
 			}
-			if given && (d.Status == knowledge.Deprecated || d.Status == knowledge.Provisional && full[d.Kind]) {
+			if given && (d.Status == knowledge.StatusDeprecated || d.Status == knowledge.StatusProvisional && full[d.Kind]) {
 				r.Errorf("%s is given, and it is %s", d.Path, d.Status)
 			}
 		}
@@ -372,5 +373,19 @@ func BenchmarkSelect(b *testing.B) {
 	task := knowledge.Task{Text: strings.Repeat("many words of a/path.go ", 5000), Plan: protocol.Plan{Allowed: areas}}
 	for b.Loop() {
 		knowledge.Select(documents, task, instructions.KnowledgeRoom())
+	}
+}
+
+// TestThePage has a document that keeps to the format.
+func TestThePage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/tasks/write-down-knowledge.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "````markdown\n")
+	text, _, _ = strings.Cut(text, "````\n")
+	d, err := knowledge.Parse("docs/knowledge/design/form-handlers.md", []byte(text))
+	if err != nil || d.Status != knowledge.StatusEstablished || len(d.Rules) != 2 || len(d.Paths) != 2 {
+		t.Errorf("%+v, %v", d, err)
 	}
 }

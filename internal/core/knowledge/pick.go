@@ -23,7 +23,8 @@ type File struct {
 // Pick decides which files are read as documents: those with the place, the name and the size of one, the first MaxDocuments of them in the order of
 // kinds and names, as far as they have MaxTotal bytes together. Of every other file it says why it is left out.
 func Pick(files []File) (read []File, left []Answer) {
-	sorted := slices.SortedFunc(slices.Values(files), func(a, b File) int { return byPath(a.Path, b.Path) })
+	sorted := pointers(files)
+	slices.SortFunc(sorted, func(a, b *File) int { return byPath(a.Path, b.Path) })
 	total := int64(0)
 	for _, f := range sorted {
 		_, _, err := Locate(f.Path)
@@ -39,12 +40,26 @@ func Pick(files []File) (read []File, left []Answer) {
 			err = fmt.Errorf("the documents have more than %d bytes together: shorten some, or delete some that do not hold any more", MaxTotal)
 		}
 		if err != nil {
-			left = append(left, Answer{Path: f.Path, Reason: ReasonMalformed, Why: err.Error()})
+			left = append(left, Answer{Path: f.Path, Reason: Malformed, Why: err.Error()})
 			continue
 		}
-		read, total = append(read, f), total+f.Size
+		read, total = append(read, *f), total+f.Size
 	}
 	return read, left
+}
+
+// TooMany is about a folder with more files than can be read.
+func TooMany(folder string) Answer {
+	return Answer{Path: folder, Reason: Malformed, Why: "the folder has too many files to be read: keep only documents there"}
+}
+
+// pointers to the elements of a list. Sorting them takes the same machine code for every type, which keeps the watchdog small.
+func pointers[T any](list []T) []*T {
+	all := make([]*T, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	return all
 }
 
 // byPath orders documents by kind and name.

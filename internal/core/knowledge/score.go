@@ -59,7 +59,7 @@ func newSubject(t Task) subject {
 }
 
 // score of a document for the task.
-func (s subject) score(d Document) int {
+func (s subject) score(d *Document) int {
 	score := 0
 	if about := (protocol.Plan{Allowed: d.Paths}); len(d.Paths) > 0 && (overlaps(s.areas, about) || overlaps(s.named, about)) {
 		score += samePaths

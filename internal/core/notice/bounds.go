@@ -49,6 +49,9 @@ func bounds(plan protocol.Plan, p policy.Effective, role string, locks []string,
 		line("Planned to be deleted", f.Delete)
 	}
 	line("Protected, for nobody to change", p.Paths.Protected)
+	if p.Knowledge.Inject {
+		line("Only for users to change, because agents read it as the knowledge of their team", []string{policy.KnowledgeDir + "/**"})
+	}
 	closed, others := pathsOf(p.Paths.Rules, role)
 	line("Read-only for your role", closed)
 	line("For other roles to change, where the policy does not name yours as well", others)

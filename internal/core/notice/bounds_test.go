@@ -18,6 +18,9 @@ import (
 // TestBounds: an agent is told where it may write, in words, and of nothing that there is no rule about.
 func TestBounds(t *testing.T) {
 	t.Parallel()
+	if got, want := notice.Bounds(protocol.Plan{}, policy.Effective{Knowledge: policy.Knowledge{Inject: true}}, "", nil), "Only for users to change, because agents read it as the knowledge of their team: docs/knowledge/**."; !strings.HasSuffix(got, want) {
+		t.Errorf("with knowledge: %q", got)
+	}
 	if got := notice.Bounds(protocol.Plan{}, policy.Effective{}, "", nil); got != "" {
 		t.Errorf("of no rules: %q", got)
 	}

@@ -137,6 +137,8 @@ type Effective struct {
 	Questions Questions `json:"questions,omitzero"`
 	// Reviewers of the work between two tasks.
 	Reviewers Reviewers `json:"reviewers,omitzero"`
+	// Knowledge of the team.
+	Knowledge Knowledge `json:"knowledge,omitzero"`
 	// Approval that the policies ask for, whatever the Feature says.
 	Approval Approval `json:"approval"`
 	// Concurrency of Features on one repository.

@@ -74,6 +74,7 @@ type Rules struct {
 	AllowedRoles          []string
 	Questions             QuestionRules
 	Reviewers             ReviewerRules
+	Knowledge             KnowledgeRules
 	Approval              Approval
 	MaxRunning            *int
 	MaxRunningTotal       *int

@@ -47,6 +47,22 @@ type Report struct {
 	Failed *CheckpointFailure `json:"failed,omitempty"`
 	// Planned is the plan that a model has made, or why there is none. A restarted watchdog may repeat it.
 	Planned *PlanReport `json:"planned,omitempty"`
+	// Knowledge has files of the project's knowledge that agents do not get. A restarted watchdog may repeat it.
+	Knowledge *KnowledgeReport `json:"knowledge,omitempty"`
+}
+
+// Bounds of a KnowledgeReport: entries, and bytes of each.
+const (
+	MaxKnowledgeLeftOut = 8
+	MaxKnowledgeText    = 256
+)
+
+// KnowledgeReport says which files below docs/knowledge agents do not get because they do not keep to the format. It appears as an Event.
+type KnowledgeReport struct {
+	// LeftOut are the first of them, each with its path and the reason.
+	LeftOut []string `json:"leftOut"`
+	// More is how many more there are.
+	More int `json:"more,omitempty"`
 }
 
 // PlanReport is the plan of a model. Plan and Hash are empty if there is none; then Message says why.

@@ -39,6 +39,7 @@ const (
 	ReasonReviewed                 = "Reviewed"
 	ReasonReviewSkipped            = "ReviewSkipped"
 	ReasonDirectiveEscalated       = "DirectiveEscalated"
+	ReasonKnowledgeLeftOut         = "KnowledgeLeftOut"
 	ReasonAgentNotStarted          = "AgentNotStarted"
 	ReasonProving                  = "Proving"
 	ReasonCorrecting               = "Correcting"

@@ -11,6 +11,9 @@ import (
 	directed "github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 )
 
+// knowledgePlace stands for the knowledge of a team: the manager does not have the repository.
+const knowledgePlace = "(Here the watchdog puts the rules of the documents in docs/knowledge of the repository that meet the task. features/history says which documents each task got.)"
+
 // Facts for the agent of a Feature that begins a task now.
 func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instructions.Facts {
 	known, finished := map[string]v1alpha1.TaskStatus{}, 0
@@ -41,6 +44,9 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 		}
 		return is
 	})
+	if effective.Knowledge.Inject {
+		facts.Knowledge = []string{knowledgePlace}
+	}
 	facts.Directives = directed.Reported(states, given, finished).Instructions()
 	return facts
 }

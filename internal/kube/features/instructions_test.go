@@ -6,6 +6,7 @@ package features
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,17 @@ import (
 	directed "github.com/tidewaiter/tidewaiter/internal/core/session/directives"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
+
+// TestTheManagerHasNoRepository: where the knowledge of a team would stand, a line says who puts it there.
+func TestTheManagerHasNoRepository(t *testing.T) {
+	f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "login"}, Spec: v1alpha1.FeatureSpec{Prompt: "Add a login page."}}
+	if got := Facts(f, policy.Effective{}, "login").Knowledge; got != nil {
+		t.Errorf("without the policy: %q", got)
+	}
+	if got := Facts(f, policy.Effective{Knowledge: policy.Knowledge{Inject: true}}, "login").Text("Work."); !strings.Contains(got, "\n\n## PROJECT KNOWLEDGE\n\n(Here the watchdog puts the rules of the documents") {
+		t.Errorf("told %s", got)
+	}
+}
 
 // TestFactsAreTheWatchdogs: what a user reads of a Feature and its status is what the watchdog makes of orders and journal, once it has reported.
 func TestFactsAreTheWatchdogs(t *testing.T) {

@@ -89,6 +89,11 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 			s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, v1alpha1.ReasonCheckpointFailed, "Checkpoint", "%s", runstatus.FailureMessage(*f))
 		}
 	}
+	for _, r := range fresh {
+		if k := r.Knowledge; k != nil {
+			s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, v1alpha1.ReasonKnowledgeLeftOut, "Read", "%s", runstatus.KnowledgeMessage(*k))
+		}
+	}
 	for _, r := range reviews {
 		kind, reason := corev1.EventTypeNormal, v1alpha1.ReasonReviewed
 		if r.Outcome == protocol.ReviewSkipped {

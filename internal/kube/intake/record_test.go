@@ -237,6 +237,27 @@ func TestEscalatedDirectivesAreTold(t *testing.T) {
 	}
 }
 
+// TestKnowledgeThatIsLeftOutIsTold in an Event.
+func TestKnowledgeThatIsLeftOutIsTold(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	left := reports.New(1, 1, protocol.KnowledgeReport{LeftOut: []string{"docs/knowledge/lessons/a.md does not keep to the format: line 1:\x1b no", "docs/knowledge/lessons/b.md does not keep to the format: no rules"}, More: 3})
+	for range 2 { // the answer to the first was lost
+		if got := r.post(t, login.Token, left); got.code != http.StatusOK {
+			t.Fatalf("answered %d: %s", got.code, got.body)
+		}
+	}
+	const want = "Warning KnowledgeLeftOut Agents do not get these documents and 3 more: docs/knowledge/lessons/a.md does not keep to the format: line 1:\uFFFD no; docs/knowledge/lessons/b.md does not keep to the format: no rules."
+	if event := <-r.recorder.Events; event != want {
+		t.Errorf("the event is %q", event)
+	}
+	select {
+	case event := <-r.recorder.Events:
+		t.Errorf("and %q", event)
+	default:
+	}
+}
+
 // TestReviewsAreTold in an Event each, once, and stand in the status.
 func TestReviewsAreTold(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))

@@ -96,7 +96,7 @@ func Decode(body []byte) ([]protocol.Report, error) {
 
 func validate(r, before protocol.Report) error {
 	set := 0
-	for _, present := range []bool{r.Status != nil, r.Checkpoint != nil, r.Request != nil, r.Final != nil, r.Acknowledged != nil, r.Failed != nil, r.Planned != nil} {
+	for _, present := range []bool{r.Status != nil, r.Checkpoint != nil, r.Request != nil, r.Final != nil, r.Acknowledged != nil, r.Failed != nil, r.Planned != nil, r.Knowledge != nil} {
 		if present {
 			set++
 		}
@@ -107,7 +107,7 @@ func validate(r, before protocol.Report) error {
 	case r.Epoch < before.Epoch || r.Epoch == before.Epoch && r.Sequence <= before.Sequence:
 		return fmt.Errorf("it follows report %d of epoch %d: the order is by epoch and sequence", before.Sequence, before.Epoch)
 	case set != 1:
-		return fmt.Errorf("exactly one of status, checkpoint, request, final, acknowledged, failed and planned must be set, not %d", set)
+		return fmt.Errorf("exactly one of status, checkpoint, request, final, acknowledged, failed, planned and knowledge must be set, not %d", set)
 	case r.Time.IsZero() || r.Time.Year() > 9999:
 		return errors.New("time is missing or no time")
 	case r.Status != nil:
@@ -120,6 +120,8 @@ func validate(r, before protocol.Report) error {
 		return errors.New("failed.reason is missing")
 	case r.Request != nil && (r.Request.ID == "" || len(r.Request.ID) > maxRequestID):
 		return fmt.Errorf("request.id is missing or longer than %d bytes", maxRequestID)
+	case r.Knowledge != nil:
+		return validateKnowledge(*r.Knowledge)
 	case r.Planned != nil:
 		return validatePlanned(*r.Planned)
 	case r.Final != nil:

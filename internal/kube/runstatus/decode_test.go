@@ -54,6 +54,10 @@ func TestDecode(t *testing.T) {
 		wantIndex int64  // sequence of the refused report
 	}{
 		"good":                    {body: encode(t, good, reports.New(1, 2, reports.Taken(1, protocol.Valid)), reports.New(2, 1, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}))},
+		"knowledge":               {body: encode(t, good, reports.New(1, 2, protocol.KnowledgeReport{LeftOut: []string{"docs/knowledge/a.md"}, More: 2}))},
+		"no knowledge":            {body: encode(t, good, reports.New(1, 2, protocol.KnowledgeReport{})), want: "knowledge.leftOut has 0 entries, not 1 to 8", wantIndex: 2},
+		"too much knowledge":      {body: encode(t, good, reports.New(1, 2, protocol.KnowledgeReport{LeftOut: make([]string, 9)})), want: "knowledge.leftOut has 9 entries, not 1 to 8", wantIndex: 2},
+		"less than nothing":       {body: encode(t, good, reports.New(1, 2, protocol.KnowledgeReport{LeftOut: []string{"a"}, More: -1})), want: "knowledge.more is -1", wantIndex: 2},
 		"fields of tomorrow":      {body: `{"version":1,"more":1,"reports":[{"epoch":1,"sequence":1,"time":"2026-11-21T12:00:00Z","status":{"state":"Idle","mood":"good"}}]}`},
 		"not JSON":                {body: "\x00", want: "not a report batch"},
 		"empty":                   {body: "", want: "not a report batch"},

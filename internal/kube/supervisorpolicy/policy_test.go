@@ -156,6 +156,7 @@ func TestRulesReachTheCore(t *testing.T) {
 			Design:           &v1alpha1.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To[int32](0), OnMilestone: ptr.To(true), Instructions: "Split it."},
 			UrgencyThreshold: "0.75", MaxDirectives: ptr.To[int32](4), PolishTasks: ptr.To[int32](0),
 		},
+		Knowledge:   &v1alpha1.KnowledgeRules{Inject: ptr.To(true)},
 		Gates:       []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "licenses", Command: []string{"check"}, Timeout: &metav1.Duration{Duration: time.Minute}}, Image: "i"}},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}, ModelProviders: v1alpha1.ModelProvidersAllow},
@@ -201,6 +202,9 @@ func TestRulesReachTheCore(t *testing.T) {
 		UrgencyThreshold: ptr.To[int64](75), MaxDirectives: ptr.To(4), PolishTasks: ptr.To(0),
 	}, got.Reviewers); diff != "" {
 		t.Errorf("reviewers (-want +got):\n%s", diff)
+	}
+	if got.Knowledge.Inject == nil || !*got.Knowledge.Inject {
+		t.Errorf("knowledge %+v", got.Knowledge)
 	}
 	if want := (policy.Role{Name: "dba", SaluteEveryTurns: 2, Stall: 3, Alternate: "a", Contingent: "c", Emergency: "e"}); got.Roles[0] != want {
 		t.Errorf("role %+v", got.Roles[0])

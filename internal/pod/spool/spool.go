@@ -158,7 +158,7 @@ func (s *Spool) load() error {
 func (s *Spool) retire() error {
 	var kept []protocol.Report
 	for _, r := range s.pending {
-		if r.Epoch < s.epoch && (r.Status != nil || r.Final != nil || r.Failed != nil) {
+		if r.Epoch < s.epoch && (r.Status != nil || r.Final != nil || r.Failed != nil || r.Knowledge != nil) {
 			if err := os.Remove(s.path(r)); err != nil {
 				return fmt.Errorf("drop report of attempt %d: %w", r.Epoch, err)
 			}

@@ -22,7 +22,7 @@ func Time(sequence int64) time.Time { return Noon.Add(time.Duration(sequence) * 
 
 // Kinds of what is reported.
 type kind interface {
-	protocol.StatusReport | protocol.CheckpointReport | protocol.RequestReport | protocol.FinalReport | protocol.Acknowledgment | protocol.CheckpointFailure
+	protocol.StatusReport | protocol.CheckpointReport | protocol.RequestReport | protocol.FinalReport | protocol.Acknowledgment | protocol.CheckpointFailure | protocol.KnowledgeReport
 }
 
 // New is a report of something.
@@ -41,6 +41,8 @@ func New[K kind](epoch, sequence int64, what K) protocol.Report {
 		r.Acknowledged = &what
 	case protocol.CheckpointFailure:
 		r.Failed = &what
+	case protocol.KnowledgeReport:
+		r.Knowledge = &what
 	}
 	return r
 }

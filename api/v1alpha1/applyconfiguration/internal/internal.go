@@ -1190,6 +1190,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: waitedSeconds
       type:
         scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.KnowledgeRules
+  map:
+    fields:
+    - name: inject
+      type:
+        scalar: boolean
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelOperator
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelRequirement
@@ -1845,6 +1851,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: isolation
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.IsolationHandling
+    - name: knowledge
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.KnowledgeRules
     - name: ledger
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LedgerRules

@@ -121,6 +121,11 @@ func (r *Reporter) Failed(f protocol.CheckpointFailure) error {
 	return r.report(protocol.Report{Failed: &f})
 }
 
+// Knowledge reports which files of the project's knowledge agents do not get.
+func (r *Reporter) Knowledge(k protocol.KnowledgeReport) error {
+	return r.report(protocol.Report{Knowledge: &k})
+}
+
 // Status reports a status with the problems of now, unless it equals the last reported one. It is not safe for concurrent use.
 func (r *Reporter) Status(ctx context.Context, s protocol.StatusReport) {
 	s.Problems = r.Health.List()

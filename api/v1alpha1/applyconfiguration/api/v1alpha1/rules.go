@@ -34,6 +34,8 @@ type RulesApplyConfiguration struct {
 	Roles []RoleProfileApplyConfiguration `json:"roles,omitempty"`
 	// reviewers says when reviewers look at the work between two tasks, and how much they can say.
 	Reviewers *ReviewerRulesApplyConfiguration `json:"reviewers,omitempty"`
+	// knowledge says what happens to the knowledge that a team writes down in docs/knowledge of its repository.
+	Knowledge *KnowledgeRulesApplyConfiguration `json:"knowledge,omitempty"`
 	// models says which backend and model of the gateway answers a role.
 	Models []ModelRefApplyConfiguration `json:"models,omitempty"`
 	// budget limits what model calls can use. The gateway enforces it before each model call.
@@ -163,6 +165,14 @@ func (b *RulesApplyConfiguration) WithRoles(values ...*RoleProfileApplyConfigura
 // If called multiple times, the Reviewers field is set to the value of the last call.
 func (b *RulesApplyConfiguration) WithReviewers(value *ReviewerRulesApplyConfiguration) *RulesApplyConfiguration {
 	b.Reviewers = value
+	return b
+}
+
+// WithKnowledge sets the Knowledge field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Knowledge field is set to the value of the last call.
+func (b *RulesApplyConfiguration) WithKnowledge(value *KnowledgeRulesApplyConfiguration) *RulesApplyConfiguration {
+	b.Knowledge = value
 	return b
 }
 

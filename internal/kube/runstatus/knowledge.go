@@ -1,0 +1,35 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runstatus
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// validateKnowledge names the first field that no watchdog of ours would send.
+func validateKnowledge(k protocol.KnowledgeReport) error {
+	if n := len(k.LeftOut); n == 0 || n > protocol.MaxKnowledgeLeftOut {
+		return fmt.Errorf("knowledge.leftOut has %d entries, not 1 to %d", n, protocol.MaxKnowledgeLeftOut)
+	}
+	if k.More < 0 {
+		return fmt.Errorf("knowledge.more is %d, and a number of documents is not negative", k.More)
+	}
+	return nil
+}
+
+// KnowledgeMessage is the message of an Event about documents that agents do not get.
+func KnowledgeMessage(k protocol.KnowledgeReport) string {
+	documents := make([]string, len(k.LeftOut))
+	for i, text := range k.LeftOut {
+		documents[i] = Clean(text, maxText)
+	}
+	message := "Agents do not get these documents: " + strings.Join(documents, "; ") + "."
+	if k.More > 0 {
+		message = fmt.Sprintf("Agents do not get these documents and %d more: %s.", k.More, strings.Join(documents, "; "))
+	}
+	return Clean(message, maxMessage)
+}
