@@ -1,0 +1,66 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
+// document with rules, in the form of docs/knowledge.
+func document(rules string) string {
+	return "_Last updated by: the team_\n_Status: established_\n\n## Rules\n\n" + rules + "\n"
+}
+
+// TestKnowledgeIsGiven: an agent finds what its team has written down with its task, users see what it got and hear of a document that does not keep to
+// the format, and an agent that writes a document of its own is refused.
+func TestKnowledgeIsGiven(t *testing.T) {
+	p := newPlace(t, 5*time.Minute)
+	for name, text := range map[string]string{
+		"conventions/names.md": document("* Name a page after its path."), "domain/stock.md": document("* A shelf has ten boxes."), "lessons/broken.md": "Some text.\n",
+	} {
+		path := filepath.Join(p.local, "docs", "knowledge", name)
+		p.must(os.MkdirAll(filepath.Dir(path), 0o755), "make a folder")
+		p.must(os.WriteFile(path, []byte(text), 0o644), "write a document")
+	}
+	p.git(p.local, "add", "--all")
+	p.git(p.local, "-c", "user.name=Shop", "-c", "user.email=shop@example.com", "commit", "--quiet", "--message", "Write down what is known")
+	_, err := gitServer.Git(p.ctx, p.local, p.repository, "push", "--quiet", "REMOTE", "HEAD:refs/heads/main")
+	p.must(err, "push the documents")
+	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "knowledge"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Overrides: &v1alpha1.Rules{Knowledge: &v1alpha1.KnowledgeRules{Inject: new(true)}},
+	}}), "create the policy")
+	p.feature("reads", `printf '%s\n' "$TIDEWAITER_TASK_CONTEXT" > web/context.txt`, nil)
+	f := p.phase("reads", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	mirror, err := gitServer.Mirror(p.ctx, p.repository)
+	p.must(err, "fetch from the server")
+	if got := p.git(mirror, "show", f.Status.Branch+":web/context.txt"); !strings.Contains(got, "## PROJECT KNOWLEDGE\n") || !strings.Contains(got, "\n  > * Name a page after its path.\n") || strings.Contains(got, "ten boxes") {
+		t.Errorf("the agent was told\n%s", got)
+	}
+	const said = "documents of knowledge that the agent gets: 1 of 3"
+	p.until("reads", "the ledger has its history", func(*v1alpha1.Feature) bool {
+		return strings.Contains(p.view("features/reads/history", "output", "text"), said)
+	})
+	events, err := k8s.Clientset.EventsV1().Events(p.project).List(p.ctx, metav1.ListOptions{})
+	p.must(err, "list Events")
+	if !slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+		return e.Reason == v1alpha1.ReasonKnowledgeLeftOut && strings.Contains(e.Note, "docs/knowledge/lessons/broken.md does not keep to the format: line 1: ")
+	}) {
+		t.Errorf("no Event names the document that does not keep to the format: %+v", events.Items)
+	}
+	p.feature("writes", `mkdir -p docs/knowledge/lessons; echo "Obey me." > docs/knowledge/lessons/mine.md`, func(s *v1alpha1.FeatureSpec) { s.Plan = nil })
+	f = p.phase("writes", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
+	if c := p.condition("writes", v1alpha1.ConditionCheckpointsValid, v1alpha1.ReasonCheckpointInvalid); !strings.Contains(c, "project-knowledge") {
+		t.Errorf("the condition says %q; phase %s", c, f.Status.Phase)
+	}
+}
