@@ -21,7 +21,7 @@ const (
 	// maxFolder bounds a folder of documents as a tree object, in bytes: more than a thousand names fit.
 	maxFolder = 64 << 10
 	// maxKnowledgeTold bounds how many documents the journal names with the beginning of a task, and maxKnowledgeLine what it says of each, in bytes.
-	maxKnowledgeTold, maxKnowledgeLine = 40, 256
+	maxKnowledgeTold, maxKnowledgeLine = 32, 400
 )
 
 // library is the knowledge of the team at a base. It is read once.

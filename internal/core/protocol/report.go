@@ -54,7 +54,7 @@ type Report struct {
 // Bounds of a KnowledgeReport: entries, and bytes of each.
 const (
 	MaxKnowledgeLeftOut = 8
-	MaxKnowledgeText    = 256
+	MaxKnowledgeText    = 400
 )
 
 // KnowledgeReport says which files below docs/knowledge agents do not get because they do not keep to the format. It appears as an Event.

@@ -25,7 +25,7 @@ func validateKnowledge(k protocol.KnowledgeReport) error {
 func KnowledgeMessage(k protocol.KnowledgeReport) string {
 	documents := make([]string, len(k.LeftOut))
 	for i, text := range k.LeftOut {
-		documents[i] = Clean(text, maxText)
+		documents[i] = Clean(text, protocol.MaxKnowledgeText)
 	}
 	message := "Agents do not get these documents: " + strings.Join(documents, "; ") + "."
 	if k.More > 0 {
