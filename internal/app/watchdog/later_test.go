@@ -45,7 +45,10 @@ func TestAVolumeOfALaterVersion(t *testing.T) {
 	before := w.sums(w.paths.Trusted)
 	ended := make(chan error, 1)
 	go func() { ended <- w.prepare(2) }()
-	w.eventually("the fault is told", func() bool { s := w.intake.Status(); return s.Fault != nil })
+	w.eventually("the fault is told", func() bool {
+		unheard, err := filepath.Glob(filepath.Join(w.paths.Trusted, "spool/*.report.json")) // the answer to the report may be under way
+		return err == nil && len(unheard) == 0 && w.intake.Status().Fault != nil
+	})
 	if got := w.intake.Status().Fault; got.Reason != protocol.ReasonVolumeVersionUnsupported {
 		t.Errorf("fault %+v, want the reason %s", got, protocol.ReasonVolumeVersionUnsupported)
 	}
