@@ -31,6 +31,11 @@ func Compare(p protocol.Plan) *PlanComparison {
 	return c
 }
 
+// Within is the comparison with a bound of its own, in steps. The patterns of the plan are already read.
+func (c *PlanComparison) Within(steps int) *PlanComparison {
+	return &PlanComparison{comparison: comparison{guards: c.guards, left: steps}, plan: c.plan}
+}
+
 // Overlaps reports whether two plans may change a common path, and names a pattern of each that does; "" stands for everything, if a plan
 // has no areas. In doubt the answer is yes. Two patterns that can match a common path always overlap. Forbidden areas do not reduce a plan,
 // and plans that take too long to compare overlap.

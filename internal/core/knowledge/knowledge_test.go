@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -283,6 +284,32 @@ func TestSelect(t *testing.T) {
   > Orders begin on the login page.`
 	if diff := cmp.Diff(want, strings.Join(s.Lines[1:], "\n")); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// TestPatternsThatTakeLong: what one document costs does not make others meet the task, whatever its status.
+func TestPatternsThatTakeLong(t *testing.T) {
+	var documents []knowledge.Document
+	for i := range knowledge.MaxDocuments - 1 {
+		var slow []string
+		for n := range knowledge.MaxPaths {
+			slow = append(slow, fmt.Sprintf("/%s*b*%da", strings.Repeat("*a", 45), n))
+		}
+		status := []knowledge.Status{knowledge.StatusEstablished, knowledge.StatusDeprecated}[i%2]
+		documents = append(documents, document(knowledge.Design, fmt.Sprintf("d%d", i), with(status, knowledge.High), about(slow...)))
+	}
+	documents = append(documents, document(knowledge.Design, "schema", about("/db/**")))
+	var areas []string
+	for i := range 500 {
+		areas = append(areas, fmt.Sprintf("%s0a/f%d.go", strings.Repeat("a", 120), i))
+	}
+	begun := time.Now()
+	s := knowledge.Select(documents, knowledge.Task{Text: "Change the page.", Plan: protocol.Plan{Allowed: areas}}, 8000)
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("the selection took %s", took)
+	}
+	if a := s.Answers[len(s.Answers)-1]; a.Path != "docs/knowledge/design/schema.md" || a.Reason != knowledge.NoMatch {
+		t.Errorf("%+v", a)
 	}
 }
 

@@ -102,14 +102,16 @@ func Select(documents []Document, t Task, budget int) Selection {
 	var s Selection
 	var candidates []*candidate
 	for i, d := range sorted {
-		a, score := Answer{Path: d.Path, Reason: NoMatch}, about.score(d)
+		a := Answer{Path: d.Path, Reason: NoMatch}
 		switch {
 		case d.Status == StatusDeprecated:
 			a.Reason = Deprecated
 		case replaced[d.Path] != "":
 			a.Reason, a.Why = Superseded, replaced[d.Path]
-		case score >= meets || d.Kind == Conventions || d.Kind == Lessons:
-			candidates = append(candidates, &candidate{d, score, i})
+		default:
+			if score := about.score(d); score >= meets || d.Kind == Conventions || d.Kind == Lessons {
+				candidates = append(candidates, &candidate{d, score, i})
+			}
 		}
 		s.Answers = append(s.Answers, a)
 	}
