@@ -428,7 +428,7 @@ func TestAdded(t *testing.T) {
 	if diff := cmp.Diff(o, Added(f, o)); diff != "" {
 		t.Errorf("without a report (-want +got):\n%s", diff)
 	}
-	f.Status.Run = &v1alpha1.RunStatus{Tasks: []v1alpha1.TaskStatus{{Name: "page/form"}, {Name: "directive/design/1a2b3c4d"}, {Name: "page/save"}, {Name: "directive/design/5e6f7a8b"}, {Name: "page/dropped"}, {Name: "delivery/gates/1"}, {Name: "delivery/gates/2"}}}
+	f.Status.Run = &v1alpha1.RunStatus{Tasks: []v1alpha1.TaskStatus{{Name: "page/form"}, {Name: "directive/design/1a2b3c4d"}, {Name: "page/save"}, {Name: "directive/design/5e6f7a8b"}, {Name: "page/dropped"}, {Name: "delivery/gates/1"}, {Name: "directive/design/90abcdef"}, {Name: "delivery/gates/2"}}}
 	var names []string
 	for _, x := range Added(f, o).Tasks {
 		name := x.Name + " " + strings.Join(x.Gates, " ")
@@ -437,7 +437,7 @@ func TestAdded(t *testing.T) {
 		}
 		names = append(names, name)
 	}
-	if diff := cmp.Diff([]string{"page/form ", "directive/design/1a2b3c4d  continues", "page/save unit", "directive/design/5e6f7a8b unit continues", "delivery/gates/1 unit", "delivery/gates/2 unit"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"page/form ", "directive/design/1a2b3c4d  continues", "page/save unit", "directive/design/5e6f7a8b unit continues", "delivery/gates/1 unit", "directive/design/90abcdef unit continues", "delivery/gates/2 unit"}, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(o.Tasks) != 2 {

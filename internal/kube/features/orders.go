@@ -258,6 +258,7 @@ func Added(f *v1alpha1.Feature, o protocol.Orders) protocol.Orders {
 			before++
 		case protocol.Added(t.Name):
 			o.Tasks = append(o.Tasks, task)
+			before = len(o.Tasks)
 		}
 	}
 	return o
