@@ -142,3 +142,26 @@ func TestACriticalDirectiveThatCannotBeDone(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoCriticalDirectivesOfOneReview: each one has a task with its own words, one after the other.
+func TestTwoCriticalDirectivesOfOneReview(t *testing.T) {
+	t.Parallel()
+	w, _ := newReviewed(t, "- text: nothing", func(o *protocol.Orders) {
+		o.Policy.Reviewers.CodeStyle.Enabled = nil
+		o.Policy.Reviewers.Design = policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: says(twoFindings)}
+		o.Policy.Reviewers.PolishTasks = 0
+		o.Tasks = o.Tasks[:2]
+	})
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	one, two := "directive/design/"+criticalID(), "directive/design/"+idOf(protocol.SourceDesign, "closing", "web/form.html", "page/form")
+	if diff := cmp.Diff([]string{"page/form", one, two, "page/save"}, w.did()); diff != "" {
+		t.Errorf("tasks (-want +got):\n%s", diff)
+	}
+	for _, says := range []string{one + ": A reviewer has found", "It says: Lock the form (", two + ": A reviewer has found", "It says: Close the form ("} {
+		if !strings.Contains(w.tasks(), says) {
+			t.Errorf("no %q in the instructions:\n%s", says, w.tasks())
+		}
+	}
+}
+
+const twoFindings = `- tool: {name: report_findings, input: {summary: Two problems., findings: [{path: web/form.html, line: 1, quote: page/form, rule: locking, description: Lock the form, priority: Critical}, {path: web/form.html, line: 1, quote: page/form, rule: closing, description: Close the form, priority: Critical}]}}`

@@ -15,7 +15,7 @@ import (
 const maxCritical = 32
 
 // NextCritical is the next task for a Critical directive of a reviewer, of which the given ones are open, without its text. The directive must not have had one,
-// and no listed task may be unfinished.
+// the one before must be over, and no listed task may be unfinished.
 func (s State) NextCritical(open []string) (t TaskAdded, is bool) {
 	if name, _ := s.Unfinished(); name != "" {
 		return t, false
@@ -23,7 +23,9 @@ func (s State) NextCritical(open []string) (t TaskAdded, is bool) {
 	had := map[string]bool{}
 	for _, have := range s.Added {
 		if protocol.Directs(have.Name) {
-			had[have.Name] = true
+			if had[have.Name] = true; !s.Tasks[have.Name].Over() {
+				return t, false
+			}
 		}
 	}
 	i := slices.IndexFunc(open, func(id string) bool { return !had[protocol.DirectivePrefix+id] })

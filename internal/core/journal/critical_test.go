@@ -55,6 +55,7 @@ func TestNextCritical(t *testing.T) {
 	}
 	check("none is open", "")
 	check("two are open", "directive/design/1 after page/form", "design/1", "design/2")
+	check("one has not begun", "", "design/1", "design/2")
 	s.Tasks["directive/design/1"] = journal.Task{Begun: true, From: "t1"}
 	check("one is at work", "", "design/1", "design/2")
 	s.Tasks["directive/design/1"] = done(2)
@@ -73,7 +74,11 @@ func TestNextCritical(t *testing.T) {
 	for i := range 100 {
 		if next, is := s.NextCritical([]string{fmt.Sprintf("design/more-%d", i)}); is {
 			s.Added = append(s.Added, next)
+			s.Tasks[next.Name] = done(int64(10 + i))
 		}
+	}
+	if n := s.TasksDone(); n != 2 { // in a task for a directive, the agent changes nothing else: no other directive becomes older
+		t.Errorf("%d tasks are done", n)
 	}
 	if n := len(s.Added); n != 32 {
 		t.Errorf("%d tasks for directives", n)
@@ -196,4 +201,26 @@ func TestCriticalTasksComeFirst(t *testing.T) {
 			t.Fatalf("%d tasks, listed (-want +got):\n%s", len(all), diff)
 		}
 	})
+}
+
+// TestTheTextOfATaskStays until the task is over, whatever else is added meanwhile: a reviewer can find a Critical problem before the agent corrects what gates have
+// found.
+func TestTheTextOfATaskStays(t *testing.T) {
+	corrects := journal.Record{TaskAdded: &journal.TaskAdded{Name: "delivery/gates/1", Text: "The gate unit has failed."}}
+	s := read(t, write(t, attempt1, base, reviewedOrders("form"), corrects, forGrave("1", "form")))
+	texts := map[string]string{}
+	for _, task := range s.Complete(*s.Orders).Tasks {
+		texts[task.Name] = task.Instructions
+	}
+	if texts["delivery/gates/1"] != "The gate unit has failed." || texts["directive/design/1"] != "Lock it." {
+		t.Errorf("%q", texts)
+	}
+	s.Tasks["delivery/gates/1"], s.Tasks["directive/design/1"] = journal.Task{Done: true}, journal.Task{Aborted: true}
+	s, err := s.Apply(forGrave("2", "form"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Added[0].Text != "" || s.Added[1].Text != "" || s.Added[2].Text == "" {
+		t.Errorf("texts of tasks that are over stay: %+v", s.Added)
+	}
 }

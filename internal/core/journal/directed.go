@@ -3,17 +3,21 @@
 
 package journal
 
-import "github.com/tidewaiter/tidewaiter/internal/core/session/directives"
+import (
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
+)
 
 // Directed has the new states of some directives.
 type Directed struct {
 	Entries []directives.Entry `json:"entries"`
 }
 
-// TasksDone is how many tasks are over: done, or aborted.
+// TasksDone is how many tasks are over: done, or aborted. Tasks for Critical directives do not count: the agent changes nothing else in them, so that no other
+// directive becomes older by them.
 func (s State) TasksDone() (n int) {
-	for _, t := range s.Tasks {
-		if t.Over() {
+	for name, t := range s.Tasks {
+		if t.Over() && !protocol.Directs(name) {
 			n++
 		}
 	}

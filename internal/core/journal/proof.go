@@ -24,15 +24,18 @@ func (s *State) proof(r gates.Result) error {
 	return nil
 }
 
-// added takes a task that follows those of the orders. The gates run again on what its agent makes of the work. The texts of earlier ones are
-// not needed any more, because they are done.
+// added takes a task that follows those of the orders. The gates run again on what its agent makes of the work. The texts of earlier ones that are
+// over are not needed any more.
 func (s *State) added(t TaskAdded) error {
 	if t.Name == "" || slices.ContainsFunc(s.Added, func(have TaskAdded) bool { return have.Name == t.Name }) {
 		return fmt.Errorf("task %q added twice, or without a name", t.Name)
 	}
 	var all []TaskAdded
 	for _, have := range s.Added {
-		all = append(all, TaskAdded{Name: have.Name, Directives: have.Directives, After: have.After})
+		if s.Tasks[have.Name].Over() {
+			have.Text = ""
+		}
+		all = append(all, have)
 	}
 	all = append(all, t)
 	s.Added, s.Proofs = all, gates.Lasting(s.Proofs)

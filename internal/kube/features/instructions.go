@@ -22,7 +22,7 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 	if run := f.Status.Run; run != nil {
 		for _, t := range run.Tasks {
 			known[t.Name] = t
-			if t.State == protocol.TaskDone || t.State == protocol.TaskAborted {
+			if !protocol.Directs(t.Name) && (t.State == protocol.TaskDone || t.State == protocol.TaskAborted) {
 				finished++
 			}
 		}
