@@ -78,7 +78,7 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 		return x.unstarted(ctx, task, err)
 	}
 	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan, From: x.attempt.journal.State().Promoted.Tree}}
-	if protocol.Polishes(task) { // work that is done does not wait for an answer
+	if protocol.Extra(task) && x.attempt.journal.State().Complements(o) { // work that is done does not wait for an answer
 		begun.TaskBegun.Policy.Questions = o.Policy.Questions.WithoutWaiting()
 	}
 	switch {

@@ -5,6 +5,7 @@ package watchdog_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,33 @@ func TestACriticalDirectiveThatCannotBeDone(t *testing.T) {
 			}
 			if diff := cmp.Diff([]journal.TaskAdded{{Name: "directive/design/" + criticalID(), Directives: []string{"design/" + criticalID()}, After: "page/form"}}, state.Added, cmpopts.IgnoreFields(journal.TaskAdded{}, "Text")); diff != "" {
 				t.Errorf("added tasks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWorkThatIsDoneDoesNotWait: an agent that asks in the task for a Critical directive after the last listed one does not keep the work from its delivery. Before
+// a listed task it waits for the answer, as in that one.
+func TestWorkThatIsDoneDoesNotWait(t *testing.T) {
+	t.Parallel()
+	for listed, want := range map[int]policy.Asking{1: policy.AskGuess, 2: policy.AskWait} {
+		t.Run(fmt.Sprint(listed), func(t *testing.T) {
+			t.Parallel()
+			w := newCritical(t, "true")
+			w.intake.Order(func(o *protocol.Orders) { o.Tasks = o.Tasks[:listed] })
+			wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			records, _ := w.recorded()
+			began := 0
+			for _, r := range records {
+				if b := r.TaskBegun; b != nil && protocol.Directs(b.Name) {
+					began++
+					if got := b.Policy.Questions.Asking; got != want {
+						t.Errorf("it began with %q, want %q", got, want)
+					}
+				}
+			}
+			if began != 1 {
+				t.Errorf("%d such tasks began: %v", began, w.did())
 			}
 		})
 	}

@@ -35,6 +35,11 @@ func (s State) NextCritical(open []string) (t TaskAdded, is bool) {
 	return TaskAdded{Name: protocol.DirectivePrefix + open[i], Directives: open[i : i+1], After: s.lastListed()}, true
 }
 
+// Complements says that only tasks for directives of reviewers are to come: the work could be delivered without them.
+func (s State) Complements(o protocol.Orders) bool {
+	return !slices.ContainsFunc(o.Tasks, func(t protocol.Task) bool { return !protocol.Extra(t.Name) && !s.Tasks[t.Name].Over() })
+}
+
 // lastListed is the name of the listed task that was over last; empty if there is none.
 func (s State) lastListed() string {
 	last := s.LastOver()
