@@ -13,8 +13,8 @@ type Directed struct {
 	Entries []directives.Entry `json:"entries"`
 }
 
-// TasksDone is how many tasks are over: done, or aborted. Tasks for Critical directives do not count: the agent changes nothing else in them, so that no other
-// directive becomes older by them.
+// TasksDone is how many tasks are over: done, or aborted. Tasks for Critical directives do not count: the agent changes only what they are about, and no other
+// directive becomes older.
 func (s State) TasksDone() (n int) {
 	for name, t := range s.Tasks {
 		if t.Over() && !protocol.Directs(name) {
