@@ -28,10 +28,12 @@ const (
 // warnings is what the agent was warned of.
 type warnings struct {
 	// due is when what has changed is looked at; nil when nothing has.
-	due  <-chan time.Time
-	last time.Time
-	of   map[string]bool // by rule and path
-	task string          // whose agent was warned: the next one's knows nothing of it
+	due <-chan time.Time
+	// waits: there is something to look at once what is in progress has ended.
+	waits bool
+	last  time.Time
+	of    map[string]bool // by rule and path
+	task  string          // whose agent was warned: the next one's knows nothing of it
 }
 
 // changed: there is something to look at, soon.
@@ -41,13 +43,21 @@ func (w *warnings) changed(now time.Time) {
 	}
 }
 
+// rearm has the look follow that has waited for the end of what was in progress. Without a timer, a frozen agent costs nothing.
+func (l *loop) rearm() {
+	if l.warnings.waits && !inProgress(l.state) {
+		l.warnings.waits = false
+		l.warnings.changed(l.now())
+	}
+}
+
 // forewarn warns the agent when a watched write breaks a rule by its path, so that it need not wait for a checkpoint
 // to learn so. It decides nothing: the checkpoint does.
 func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, error) {
 	now := l.now()
 	l.warnings.due, l.warnings.last = nil, now
 	if inProgress(l.state) {
-		l.warnings.changed(now) // what the agent writes meanwhile may be in no checkpoint for long
+		l.warnings.waits = true // what the agent writes meanwhile may be in no checkpoint for long
 		return nil, nil
 	}
 	if l.services.workspace.Engine() == nil || !worthWarning(l.state, now) {

@@ -30,8 +30,18 @@ func TestALookWaitsForWhatIsInProgress(t *testing.T) {
 		if _, err := l.forewarn(t.Context(), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
+		if l.warnings.due != nil {
+			t.Errorf("%s: it looks again and again, as long as that lasts", name)
+		}
+		l.after(t.Context(), nil)
+		if l.warnings.due != nil {
+			t.Errorf("%s: another look is due before it has ended", name)
+		}
+		l.state.Doing, l.state.Agent.Frozen, l.state.Agent.Running = supervise.Wait, false, true
+		l.after(t.Context(), nil)
 		if later := l.warnings.due != nil; later != tc.later {
 			t.Errorf("%s: another look follows: %t", name, later)
 		}
+		l.warnings.due = nil
 	}
 }

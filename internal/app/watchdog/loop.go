@@ -341,6 +341,7 @@ func (l *loop) after(ctx context.Context, e supervise.Event) {
 	}
 	l.look()
 	settle(l)
+	l.rearm()
 	l.checkCaptures()
 	l.speak()
 	if occasion {
