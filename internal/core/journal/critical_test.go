@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -222,5 +223,20 @@ func TestTheTextOfATaskStays(t *testing.T) {
 	}
 	if s.Added[0].Text != "" || s.Added[1].Text != "" || s.Added[2].Text == "" {
 		t.Errorf("texts of tasks that are over stay: %+v", s.Added)
+	}
+}
+
+// TestGatesOfACriticalTask call nobody: its reviewer does not look at the task.
+func TestGatesOfACriticalTask(t *testing.T) {
+	for name, want := range map[string]int64{"form": 30, "directive/design/1": 0} {
+		s := read(t, write(t, attempt1, base, reviewedOrders("form", "directive/design/1")))
+		s.Tasks[name] = journal.Task{Begun: true, Gating: "t1"}
+		s, err := s.Apply(journal.Record{GateRan: &journal.GateRan{Task: name, Result: gates.Result{Gate: "unit", Tree: "t1", State: gates.Failed}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Reviews[protocol.SourceCodeStyle].Urgency; got != want {
+			t.Errorf("%s: urgency %d, want %d", name, got, want)
+		}
 	}
 }
