@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -50,10 +51,8 @@ func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p poli
 		x.library = read
 	}
 	text := task + "\n" + o.Prompt
-	for _, t := range o.Tasks {
-		if t.Name == task {
-			text += "\n" + t.Instructions
-		}
+	if i := slices.IndexFunc(o.Tasks, func(t protocol.Task) bool { return t.Name == task }); i >= 0 {
+		text += "\n" + o.Tasks[i].Instructions
 	}
 	s := knowledge.Select(x.library.documents, knowledge.Task{Text: text, Plan: plan}, instructions.KnowledgeRoom())
 	s.Answers = append(s.Answers, x.library.left...)

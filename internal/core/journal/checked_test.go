@@ -4,6 +4,7 @@
 package journal_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +34,7 @@ func TestAnAnswerIsChecked(t *testing.T) {
 	ended.Directed.Entries[0].Given = false
 	before := []journal.Record{attempt1, base, reviewedOrders("form"), reviewed(1, "t1", a, b), given(a), given(b), answered(a, protocol.DirectiveAddressed), ended, answered(b, protocol.DirectiveEscalated)}
 	state := func(more ...journal.Record) journal.State {
-		return read(t, write(t, append(before[:len(before):len(before)], more...)...))
+		return read(t, write(t, slices.Concat(before, more)...))
 	}
 	ids := func(list []protocol.Directive) (all []string) {
 		for _, d := range list {
@@ -92,7 +93,7 @@ func TestASnapshotWithoutAnswers(t *testing.T) {
 		if older {
 			n.State.Answered = nil
 		}
-		whole := append(before[:len(before):len(before)], journal.Record{Snapshot: &n}, checks(2, []string{a.ID}, []string{a.ID}))
+		whole := slices.Concat(before, []journal.Record{{Snapshot: &n}, checks(2, []string{a.ID}, []string{a.ID})})
 		s, err := journal.Replay(whole)
 		if err != nil {
 			t.Fatal(name, err)

@@ -163,7 +163,7 @@ func TestATaskForADirectiveThatIsAborted(t *testing.T) {
 		if s.Reviews[protocol.SourceDesign].Called || s.Reviews[protocol.SourceDesign].Urgency != 0 {
 			t.Errorf("%s: its reviewer is called: %+v", what, s.Reviews)
 		}
-		again := append(records, journal.Record{Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonTasksAborted}}, attempt2)
+		again := slices.Concat(records, []journal.Record{{Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonTasksAborted}}, attempt2})
 		if s := read(t, write(t, again...)); !s.Tasks[name].Aborted {
 			t.Errorf("%s: a retry begins it again", what)
 		}

@@ -35,8 +35,12 @@ const (
 	MaxChangelog = 10
 	// MaxAuthor bounds the text after "Last updated by", in characters.
 	MaxAuthor = 200
-	// MaxPaths of a document, each of at most MaxPath bytes, and MaxSuperseded documents that it supersedes.
-	MaxPaths, MaxPath, MaxSuperseded = 16, 128, 16
+	// MaxPaths of a document.
+	MaxPaths = 16
+	// MaxPath bounds each of them, in bytes.
+	MaxPath = 128
+	// MaxSuperseded documents that a document supersedes.
+	MaxSuperseded = 16
 	// maxShown bounds what a reason quotes, in characters.
 	maxShown = 60
 )

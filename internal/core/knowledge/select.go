@@ -50,6 +50,7 @@ func (a Answer) String() string {
 		return text + " is deprecated"
 	case NoRoom:
 		return text + " has no room in the section"
+	case NoMatch:
 	}
 	return text + " does not meet the task"
 }
