@@ -44,7 +44,7 @@ const crashScript = `[ -e web/one.html ] || echo one > web/one.html
 	n=0; while [ -e web/legacy/evil.html ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done
 	rm -f web/legacy/evil.html; echo one > web/one.html; echo two > web/two.html`
 
-// crashPoints are all steps after which a watchdog may end, in their order: those of a checkpoint for the first one, and for the next. At each step, the
+// crashPoints are all steps after which a watchdog may end, in their order: the steps of a checkpoint for the first one, and for the next. At each step, the
 // cache is lost once; the agent asks no model, so little is remembered of it.
 func crashPoints() []plug {
 	list := lost("task begun", "task started")
@@ -53,7 +53,7 @@ func crashPoints() []plug {
 	return append(list, lost("pushed", "delivery journaled", "final journaled", "final spooled")...)
 }
 
-// besides are the steps that come at some time while those of crashPoints are made.
+// besides are the steps that come at some time while the steps of crashPoints are made.
 var besides = []string{"agent exited", "handed over", "handover noted", "history handed over", "history noted"}
 
 // wantUndisturbed holds what is there at the end against what an undisturbed run leaves.
@@ -186,7 +186,7 @@ func TestAWatchdogWhoseAnswersAreLostRepeatsNothing(t *testing.T) {
 // podScript does the same for each task, which leaves its name.
 const podScript = crashScript + `; echo $TIDEWAITER_TASK > web/two.html`
 
-// lostPods are all steps after which a pod may be lost, in their order: those of a checkpoint for the second one of a pod. The next pod goes on
+// lostPods are all steps after which a pod may be lost, in their order: the steps of a checkpoint for the second one of a pod. The next pod continues
 // with the next task if what is journaled is the end of one.
 func lostPods() []plug {
 	list := lost("task begun", "task started", "agent exited")

@@ -83,7 +83,7 @@ func TestACrashWhileATaskIsDropped(t *testing.T) {
 	}
 }
 
-// TestADropThatIsTakenBackAfterACrash: whatever step the watchdog ends after, the task begins anew because it is listed again, as the last one.
+// TestADropThatIsTakenBackAfterACrash: whatever step the watchdog ends after, the task begins again because it is listed again, as the last one.
 func TestADropThatIsTakenBackAfterACrash(t *testing.T) {
 	t.Parallel()
 	w := newListed(t, "form")

@@ -100,7 +100,7 @@ func (p *plugs) probe() func(string) error {
 	return func(reached string) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if ended { // what ran beside it has not heard of it yet
+		if ended { // what ran next to it has not heard of it yet
 			return nil
 		}
 		p.passed = append(p.passed, reached)
@@ -165,7 +165,7 @@ func (p *plugs) ended(w *world, err error) plug {
 	p.heard = len(p.pulled)
 	p.mu.Unlock()
 	if repeated, refused := w.intake.Repeated(), w.intake.Refused(); len(repeated)+len(refused) > 0 {
-		p.t.Fatalf("when the watchdog ended after %q, intake was told twice: %v, and refused: %v", last, repeated, refused)
+		p.t.Fatalf("when the watchdog ended after %q, intake has these twice: %v, and refused these: %v", last, repeated, refused)
 	}
 	return last
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 )
 
 // File in a folder of documents.
@@ -23,8 +25,8 @@ type File struct {
 // Pick decides which files are read as documents: those with the place, the name and the size of one, the first MaxDocuments of them in the order of
 // kinds and names, as far as they have MaxTotal bytes together. Of every other file it says why it is left out.
 func Pick(files []File) (read []File, left []Answer) {
-	sorted := pointers(files)
-	slices.SortFunc(sorted, func(a, b *File) int { return byPath(a.Path, b.Path) })
+	sorted := slices.Clone(files)
+	plain.SortStable(sorted, func(a, b *File) int { return byPath(a.Path, b.Path) })
 	total := int64(0)
 	for _, f := range sorted {
 		_, _, err := Locate(f.Path)
@@ -43,7 +45,7 @@ func Pick(files []File) (read []File, left []Answer) {
 			left = append(left, Answer{Path: f.Path, Reason: Malformed, Why: err.Error()})
 			continue
 		}
-		read, total = append(read, *f), total+f.Size
+		read, total = append(read, f), total+f.Size
 	}
 	return read, left
 }
@@ -51,15 +53,6 @@ func Pick(files []File) (read []File, left []Answer) {
 // TooMany is about a folder with more files than can be read.
 func TooMany(folder string) Answer {
 	return Answer{Path: folder, Reason: Malformed, Why: "the folder has too many files to be read: keep only documents there"}
-}
-
-// pointers to the elements of a list. Sorting them takes the same machine code for every type, which keeps the watchdog small.
-func pointers[T any](list []T) []*T {
-	all := make([]*T, len(list))
-	for i := range list {
-		all[i] = &list[i]
-	}
-	return all
 }
 
 // byPath orders documents by kind and name.

@@ -74,8 +74,8 @@ type Selection struct {
 // Told says in words for users which documents are given, in the order of their kinds and names, and which are not. What somebody can mend comes first.
 func (s Selection) Told() (given, left []string) {
 	order := []Reason{Malformed, NoRoom, Superseded, Deprecated, NoMatch}
-	sorted := pointers(s.Answers)
-	slices.SortStableFunc(sorted, func(a, b *Answer) int {
+	sorted := slices.Clone(s.Answers)
+	plain.SortStable(sorted, func(a, b *Answer) int {
 		return cmp.Compare(slices.Index(order, a.Reason), slices.Index(order, b.Reason))
 	})
 	for _, a := range sorted {
@@ -96,13 +96,14 @@ const introduction = "The team of the repository has written down what follows, 
 // status, the higher confidence comes first, then the higher score, then the name. A document that has no room makes room for no document of its kind with a
 // lower status. No two documents have the same path, and the result does not depend on their sequence.
 func Select(documents []Document, t Task, budget int) Selection {
-	sorted := pointers(documents)
-	slices.SortStableFunc(sorted, func(a, b *Document) int { return byPath(a.Path, b.Path) })
+	sorted := slices.Clone(documents)
+	plain.SortStable(sorted, func(a, b *Document) int { return byPath(a.Path, b.Path) })
 	replaced := superseded(sorted)
 	about := newSubject(t)
 	var s Selection
 	var candidates []*candidate
-	for i, d := range sorted {
+	for i := range sorted {
+		d := &sorted[i]
 		a := Answer{Path: d.Path, Reason: NoMatch}
 		switch {
 		case d.Status == StatusDeprecated:
@@ -138,7 +139,7 @@ func Select(documents []Document, t Task, budget int) Selection {
 }
 
 // superseded says which documents another one supersedes: by the path of the first one that does. A provisional document supersedes no established one.
-func superseded(documents []*Document) map[string]string {
+func superseded(documents []Document) map[string]string {
 	status := make(map[string]Status, len(documents))
 	for _, d := range documents {
 		status[d.Path] = d.Status
