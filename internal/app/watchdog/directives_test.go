@@ -5,6 +5,7 @@ package watchdog_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -84,7 +86,11 @@ func (k *talk) say(text, answer string) string {
 	entry("user", text)
 	k.model.answers(answer)
 	body := `{"model":"m","max_tokens":10,"messages":[` + strings.Join(k.entries, ",") + `],"tools":[{"name":"Read","input_schema":{}}]}`
-	response, err := http.Post(strings.TrimSpace(string(url))+"/anthropic/v1/messages", "application/json", strings.NewReader(body)) //nolint:noctx // it ends with the watchdog
+	var response *http.Response
+	k.w.eventually("the watchdog serves models", func() bool { // one that begins again needs a moment, and clients try again
+		response, err = http.Post(strings.TrimSpace(string(url))+"/anthropic/v1/messages", "application/json", strings.NewReader(body)) //nolint:noctx // it ends with the watchdog
+		return !errors.Is(err, syscall.ECONNREFUSED)
+	})
 	if err != nil {
 		k.w.t.Fatal(err)
 	}

@@ -207,13 +207,14 @@ func TestAParkedFeatureThatIsActedOn(t *testing.T) {
 	}
 }
 
-// TestAnAnswerWhileThePodEnds starts the next attempt with it.
+// TestAnAnswerWhileThePodEnds starts the next attempt with it, although it was written to the process that is ended.
 func TestAnAnswerWhileThePodEnds(t *testing.T) {
 	t.Parallel()
 	w := newAsker(t)
 	p := w.start(1, func(step string) error {
 		if step == "task parked" {
 			w.intake.Order(func(o *protocol.Orders) { o.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}} })
+			w.reports("answer/q1 Addressed")
 		}
 		return nil
 	})

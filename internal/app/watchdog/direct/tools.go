@@ -23,8 +23,10 @@ func (s *Service) Settle(w directives.Word) error {
 	return nil
 }
 
-// Reply is the answer to a question, for an agent that has not heard it; empty if there is none.
-func (s *Service) Reply(question string) string { return s.Given().Reply(answerID(question)) }
+// Reply is the answer to a question, for an agent that has not heard it, or also again; empty if there is none.
+func (s *Service) Reply(question string, again bool) string {
+	return s.Given().Reply(answerID(question), again)
+}
 
 // Waits says whether nobody has ever answered a question.
 func (s *Service) Waits(question string) bool {

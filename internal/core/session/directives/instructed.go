@@ -25,10 +25,14 @@ func (l List) Instructions() (lines []string) {
 	return append([]string{asked}, lines...)
 }
 
-// Reply is the text of the answer with the given id, for an agent that starts and has not heard it, with the mark by which Read finds it. It is empty
-// if there is no such answer.
-func (l List) Reply(id string) string {
-	for _, d := range l.Open() {
+// Reply is the text of the answer with the given id, for an agent that starts, with the mark by which Read finds it. It is empty if there is no such
+// answer, or if an agent has heard it and again is false.
+func (l List) Reply(id string, again bool) string {
+	from := l.Open()
+	if again {
+		from = l.given
+	}
+	for _, d := range from {
 		if d.ID == id && d.Inform {
 			return quoted(d.line("")) + " [" + d.sum + "]"
 		}
