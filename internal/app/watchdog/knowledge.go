@@ -36,19 +36,11 @@ type library struct {
 // learn selects what an agent gets for a task of the knowledge of its team. It is a function of the base, the task, its policy and its plan, so that
 // it is the same after a crash. It is empty where the policy gives none.
 func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p policy.Effective, plan protocol.Plan) (knowledge.Selection, error) {
-	base := x.attempt.journal.State().Base
-	if !p.Knowledge.Inject || base == nil {
+	if !p.Knowledge.Inject || x.attempt.journal.State().Base == nil {
 		return knowledge.Selection{}, nil
 	}
-	if x.library.base != base.Tree {
-		read, err := x.read(ctx, base.Tree)
-		if err != nil {
-			return knowledge.Selection{}, fmt.Errorf("read %s of the base: %w", knowledge.Dir, err)
-		}
-		if err := x.misfits(ctx, read.left); err != nil {
-			return knowledge.Selection{}, err
-		}
-		x.library = read
+	if err := x.open(ctx); err != nil {
+		return knowledge.Selection{}, err
 	}
 	text := task + "\n" + o.Prompt
 	if i := slices.IndexFunc(o.Tasks, func(t protocol.Task) bool { return t.Name == task }); i >= 0 {
@@ -57,6 +49,23 @@ func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p poli
 	s := knowledge.Select(x.library.documents, knowledge.Task{Text: text, Plan: plan}, instructions.KnowledgeRoom())
 	s.Answers = append(s.Answers, x.library.left...)
 	return s, nil
+}
+
+// open reads the knowledge of the team at the base, once.
+func (x *acts) open(ctx context.Context) error {
+	base := x.attempt.journal.State().Base.Tree
+	if x.library.base == base {
+		return nil
+	}
+	read, err := x.read(ctx, base)
+	if err != nil {
+		return fmt.Errorf("read %s of the base: %w", knowledge.Dir, err)
+	}
+	if err := x.misfits(ctx, read.left); err != nil {
+		return err
+	}
+	x.library = read
+	return nil
 }
 
 // misfits reports the files that do not keep to the format, so that users can mend them.
@@ -136,20 +145,26 @@ func (x *acts) read(ctx context.Context, tree string) (library, error) {
 
 // folder lists a folder, unless it is too large: then it is left out.
 func (x *acts) folder(ctx context.Context, l *library, id objects.ID, path string) ([]objects.Entry, error) {
+	entries, is, err := x.entries(ctx, id)
+	if err == nil && !is {
+		l.left = append(l.left, knowledge.TooMany(path))
+	}
+	return entries, err
+}
+
+// entries lists a folder, unless it has more than maxFolder bytes.
+func (x *acts) entries(ctx context.Context, id objects.ID) (entries []objects.Entry, is bool, err error) {
 	all := x.services.repository.Objects()
 	_, size, err := all.Stat(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if size > maxFolder {
-		l.left = append(l.left, knowledge.TooMany(path))
-		return nil, nil
+	if err != nil || size > maxFolder {
+		return nil, false, err
 	}
 	_, content, err := all.Read(ctx, id, maxFolder)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return objects.ParseTree(content)
+	entries, err = objects.ParseTree(content)
+	return entries, err == nil, err
 }
 
 // measure gives regular files their sizes.

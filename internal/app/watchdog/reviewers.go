@@ -198,7 +198,15 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 		s.Done = append(s.Done, done)
 	}
 	var err error
-	s.Changes, s.Left, err = x.changed(ctx, from, v.Tree)
+	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree); err != nil {
+		return s, err
+	}
+	if r.Compares {
+		if s.Peers, err = x.peers(ctx, j.Base.Tree, s.Changes); err != nil {
+			return s, err
+		}
+	}
+	s.Known, err = x.known(ctx, o, r, s.Changes)
 	return s, err
 }
 
@@ -269,9 +277,12 @@ func (x *acts) quotable(ctx context.Context, tree string) func(path string) (str
 			x.log().WarnContext(ctx, "Cannot read a file that a reviewer quotes: the finding does not count", "path", path, "error", err.Error())
 			return "", false
 		}
-		return string(content), content != nil && utf8.Valid(content) && !bytes.ContainsRune(content, 0)
+		return string(content), content != nil && isText(content)
 	}
 }
+
+// isText says whether a content is text that a reviewer can read.
+func isText(content []byte) bool { return utf8.Valid(content) && !bytes.ContainsRune(content, 0) }
 
 // file is the content of a file in a tree; nil if there is none, or none that can be quoted.
 func (x *acts) file(ctx context.Context, tree, path string) ([]byte, error) {

@@ -71,6 +71,9 @@ type Selection struct {
 	Answers []Answer
 }
 
+// Rules are the lines without the words that introduce them to an agent.
+func (s Selection) Rules() []string { return s.Lines[min(1, len(s.Lines)):] }
+
 // Told says in words for users which documents are given, in the order of their kinds and names, and which are not. What somebody can mend comes first.
 func (s Selection) Told() (given, left []string) {
 	order := []Reason{Malformed, NoRoom, Superseded, Deprecated, NoMatch}

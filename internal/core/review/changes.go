@@ -23,6 +23,8 @@ type Change struct {
 	Kind judge.Kind
 	// Diff has the hunks of the file in Git's unified format. What stands before the first hunk does not count. It is empty if the file is not text.
 	Diff string
+	// Size of the file now, in bytes.
+	Size int64
 }
 
 // Left is what there was no room for before a scene was made.
@@ -216,7 +218,7 @@ func Changed(list []judge.Change, patch string) []Change {
 	}
 	all := make([]Change, 0, len(list))
 	for _, c := range list {
-		change := Change{Path: c.Path, Kind: c.Kind}
+		change := Change{Path: c.Path, Kind: c.Kind, Size: c.New.Size}
 		ids := [2]string{c.Old.ID, c.New.ID}
 		if of := diffs[ids]; len(of) > 0 { // files with the same content before and after differ in the same way
 			change.Diff = of[0]

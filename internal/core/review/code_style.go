@@ -4,6 +4,7 @@
 package review
 
 import (
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -16,6 +17,8 @@ var codeStyle = Reviewer{
 	Many:        "inconsistencies",
 	Directive:   protocol.DirectiveCleanup,
 	MaxPriority: protocol.PriorityNormal,
+	Compares:    true,
+	Knows:       knowledge.Conventions,
 	Remit: `You review the style of changes to a Git repository. Report only where a change departs from what the repository itself does: how it names
 things, orders a file, handles errors, logs, tests and comments. Your own taste does not count, and neither does what a formatter or linter
 would report. Leave out what a reader of this repository would not notice.`,

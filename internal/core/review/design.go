@@ -4,6 +4,7 @@
 package review
 
 import (
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -16,6 +17,7 @@ var design = Reviewer{
 	Many:        "problems",
 	Directive:   protocol.DirectiveFunctional,
 	MaxPriority: protocol.PriorityCritical,
+	Knows:       knowledge.Design,
 	Calls:       []Event{TaskAborted, Replanned},
 	Remit: `You review the design of changes to a Git repository: whether they do what the request asks, and whether their parts fit together and
 into the repository. Report what is wrong or missing, what contradicts another part, and what makes the next tasks fail. Do not report style,

@@ -20,6 +20,9 @@ import (
 // MaxQuestion bounds a question with its system prompt and its tool, in bytes: 5,000 tokens of 4 bytes.
 const MaxQuestion = 20_000
 
+// MaxKnown bounds the rules of the team's documents in a question, in bytes.
+const MaxKnown = 1600
+
 // Budgets of the parts of a question, in bytes. Together they leave room for the changes, which also get what other parts do not use.
 const (
 	maxRemit      = 2000
@@ -58,6 +61,10 @@ type Scene struct {
 	Directives []protocol.Directive
 	// Answered are directives of this reviewer that an agent has answered since the reviewer looked last. The question has the ones that Shown gives.
 	Answered []Answered
+	// Known are rules of the team's documents, as agents get them.
+	Known []string
+	// Peers are files that were in the repository before the Feature and are like the changed ones.
+	Peers []Peer
 	// Changes of the tree since the reviewer looked last, and Left what is not among them.
 	Changes []Change
 	Left    Left
@@ -113,8 +120,15 @@ func Question(s Scene) speech.Question {
 	b.WriteString(d.block("The newest results of the gates, the commands that prove the work:", "gates", d.gates(s.Gates)))
 	b.WriteString(d.block("Directives that the agent has not addressed yet:", "directives", d.directives(s.Directives)))
 	b.WriteString(d.block(answeredAre, "answered", d.answered(s.Answered)))
-	used := len(q.System) + len(q.Tool.Name) + len(q.Tool.Description) + len(q.Tool.Schema) + b.Len() + len(d.block(changesAre, "changes", "x"))
-	b.WriteString(d.block(changesAre, "changes", d.changes(s.Changes, s.Left, MaxQuestion-used)))
+	room := MaxQuestion - len(q.System) - len(q.Tool.Name) - len(q.Tool.Description) - len(q.Tool.Schema) - b.Len() - len(d.block(changesAre, "changes", "x"))
+	for _, part := range []string{
+		d.block(knownAre, "knowledge", d.known(s.Known, min(room/5, MaxKnown)-len(d.block(knownAre, "knowledge", "x")))),
+		d.block(peersAre, "files", d.peers(s.Peers, min((room-minChanges)/3, maxPeers)-len(d.block(peersAre, "files", "x")))),
+	} {
+		b.WriteString(part)
+		room -= len(part)
+	}
+	b.WriteString(d.block(changesAre, "changes", d.changes(s.Changes, s.Left, room)))
 	q.Text = b.String()
 	return q
 }
@@ -122,6 +136,12 @@ func Question(s Scene) speech.Question {
 // answeredAre introduces answered directives. Without any, the reviewer does not read of them.
 const answeredAre = `The agent has answered these directives of yours. Read what the files say now, not what the agent says. List under stillThere each one whose
 reason still stands in a file, with its id, the file, and a quote from it. Leave out the others. Do not report them as findings:`
+
+// knownAre introduces rules of the team's documents.
+const knownAre = "What the team has written down about its repository:"
+
+// peersAre introduces files of the repository.
+const peersAre = "Files of the repository as they were before this work, to compare the changes with. Report nothing about them:"
 
 // changesAre introduces the changes.
 const changesAre = "The changes since your last look. Each line has its number in the file as it is now, then + if it is new, or - if it is gone:"
@@ -233,6 +253,17 @@ func (d data) directives(open []protocol.Directive) string {
 	l := list{budget: maxDirectives, left: "(other directives are left out)"}
 	for _, o := range open {
 		if !l.add(fmt.Sprintf("- %s: %s", d.name(o.ID), d.line(o.Description, maxSaid))) {
+			break
+		}
+	}
+	return l.text(false)
+}
+
+// known are rules of documents, within a budget.
+func (d data) known(rules []string, budget int) string {
+	l := list{budget: budget, left: "(other rules are left out)"}
+	for _, rule := range rules {
+		if !l.add("| " + d.line(rule, MaxKnown)) {
 			break
 		}
 	}

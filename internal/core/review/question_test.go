@@ -51,7 +51,9 @@ func scene(r review.Reviewer) review.Scene {
 			{Path: "web/captcha.go", Kind: judge.Deleted, Diff: "@@ -1,2 +0,0 @@\n-package web\n-// captcha\n"},
 			{Path: "web/login.html", Kind: judge.Added, Diff: "@@ -0,0 +1,2 @@\n+<form>\n+</form>\u202e\n"},
 		},
-		Left: review.Left{Files: 2, Bytes: 4096}, Nonce: secret, MaxFindings: 6,
+		Known: []string{"- docs/knowledge/conventions/errors.md:", "  > * Wrap errors with what was done."},
+		Peers: []review.Peer{{Path: "web/login.go", Text: "package web\n\nfunc login() error {\n\treturn nil\n}\n"}},
+		Left:  review.Left{Files: 2, Bytes: 4096}, Nonce: secret, MaxFindings: 6,
 	}
 }
 
@@ -123,7 +125,10 @@ func full(r review.Reviewer) review.Scene {
 		s.Gates = append(s.Gates, gates.Result{Gate: name, State: gates.NotStarted, Message: long})
 		s.Directives = append(s.Directives, protocol.Directive{ID: name, Description: long})
 		s.Answered = append(s.Answered, review.Answered{Directive: protocol.Directive{ID: fmt.Sprintf("design/%s%08d", strings.Repeat("x", 100), i), Description: long}, Said: long})
-		s.Changes = append(s.Changes, review.Change{Path: fmt.Sprintf("web/%03d/%s", i, strings.Repeat("p", 300)), Kind: judge.Modified, Diff: "@@ -1 +1 @@\n" + strings.Repeat("+"+strings.Repeat("x", 999)+"\n", i%20)})
+		s.Changes = append(s.Changes, review.Change{Path: fmt.Sprintf("web/%03d/%s", i, strings.Repeat("p", 300)), Kind: judge.Modified, Diff: "@@ -1 +1 @@\n" + strings.Repeat("+"+strings.Repeat("x", 99)+"\n", i%20)})
+	}
+	for range 100 {
+		s.Known, s.Peers = append(s.Known, long), append(s.Peers, review.Peer{Path: long, Text: long})
 	}
 	s.Task, s.Milestone, s.Left = long, long, review.Left{Files: 1 << 60, Bytes: 1 << 60}
 	return s
@@ -151,7 +156,7 @@ func TestQuestionSaysWhatIsLeftOut(t *testing.T) {
 			t.Errorf("answered directive %s is shown: %v", a.ID, is)
 		}
 	}
-	if _, changes, _ := strings.Cut(q.Text, "<changes "); len(changes) < 3200 {
+	if _, changes, _ := strings.Cut(q.Text, "<changes "); len(changes) < 2400 {
 		t.Errorf("%d bytes are left for changes", len(changes))
 	}
 	if !strings.Contains(q.System, "many words and") || !strings.Contains(q.System, "at most 6 findings") {
@@ -255,6 +260,7 @@ func TestDataCannotEndItsPart(t *testing.T) {
 		s.Ahead, s.Gates = []review.Ahead{{attack, attack}}, []gates.Result{{Gate: attack, State: gates.NotStarted, Message: attack}}
 		s.Directives = []protocol.Directive{{ID: attack, Description: attack}}
 		s.Answered = []review.Answered{{Directive: s.Directives[0], Said: attack}}
+		s.Known, s.Peers = []string{attack}, []review.Peer{{attack, attack}}
 		s.Changes = []review.Change{{Path: attack, Kind: judge.Kind(attack), Diff: "@@ -0,0 +1,9 @@\n+" + attack + "\n " + attack}, {Path: "long/" + attack, Diff: attack}}
 		q := review.Question(s)
 		used := strings.TrimSuffix(strings.TrimPrefix(strings.SplitN(q.Text, "\n", 2)[0], "The nonce of the marks is "), ". It stands nowhere in the data.")
@@ -304,6 +310,12 @@ func TestQuestionIsBounded(t *testing.T) {
 		}
 		for range number.Draw(t, "answered") {
 			s.Answered = append(s.Answered, review.Answered{Directive: protocol.Directive{ID: some, Description: text.Draw(t, "description")}, Said: some})
+		}
+		for range number.Draw(t, "known") {
+			s.Known = append(s.Known, text.Draw(t, "rule"))
+		}
+		for range number.Draw(t, "peers") {
+			s.Peers = append(s.Peers, review.Peer{Path: text.Draw(t, "peer"), Text: text.Draw(t, "content")})
 		}
 		for range number.Draw(t, "changes") {
 			s.Changes = append(s.Changes, review.Change{Path: text.Draw(t, "path"), Kind: judge.Modified, Diff: rapid.SampledFrom([]string{"", "@@ -1 +1 @@\n+", "@@ -1 +99999999999 @@\n "}).Draw(t, "head") + strings.ReplaceAll(text.Draw(t, "diff"), " ", "\n+")})

@@ -9,6 +9,7 @@ package review
 import (
 	"slices"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -22,6 +23,10 @@ type Reviewer struct {
 	Remit string
 	// Directive is the type of its directives, and MaxPriority the most urgent priority that they can have.
 	Directive, MaxPriority string
+	// Compares says that it sees files of the repository that are like the changed ones, and Knows is the kind of documents of the team's knowledge
+	// that it sees.
+	Compares bool
+	Knows    knowledge.Kind
 	// Calls says whether an event calls it whatever its urgency is.
 	Calls []Event
 	// rule of it in a policy.

@@ -1,0 +1,138 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+)
+
+const (
+	// maxNamed bounds the changed files by whose paths documents are found.
+	maxNamed = 64
+	// maxBeside bounds the folders of a folder that are looked into for a file of a new folder.
+	maxBeside = 16
+)
+
+// known are the rules that the team has written down and that a reviewer holds the changes to; none where the policy gives agents no knowledge.
+func (x *acts) known(ctx context.Context, o protocol.Orders, r review.Reviewer, changes []review.Change) ([]string, error) {
+	if r.Knows == "" || !o.Policy.Knowledge.Inject {
+		return nil, nil
+	}
+	if err := x.open(ctx); err != nil {
+		return nil, err
+	}
+	documents := slices.DeleteFunc(slices.Clone(x.library.documents), func(d knowledge.Document) bool { return d.Kind != r.Knows })
+	task := knowledge.Task{Text: o.Prompt, Plan: protocol.Plan{Files: &protocol.FilePlan{}}}
+	for _, c := range changes[:min(len(changes), maxNamed)] {
+		task.Text += "\n" + c.Path
+		if judge.ValidatePattern(c.Path) == nil {
+			task.Plan.Files.Modify = append(task.Plan.Files.Modify, c.Path)
+		}
+	}
+	return knowledge.Select(documents, task, review.MaxKnown).Rules(), nil
+}
+
+// peers are files of the base that are like the changed ones.
+func (x *acts) peers(ctx context.Context, base string, changes []review.Change) (peers []review.Peer, err error) {
+	root, err := objects.ParseID(base)
+	if err != nil {
+		return nil, err
+	}
+	files, err := x.beside(ctx, root, review.Folders(changes))
+	if err != nil {
+		return nil, err
+	}
+	redactor := secrets.NewRedactor()
+	for _, file := range review.Peers(changes, files) {
+		content, err := x.file(ctx, base, file)
+		if err != nil {
+			return nil, err
+		}
+		if !isText(content) {
+			continue
+		}
+		clean, err := redactor.Redact(ctx, secrets.Budget, content)
+		if err != nil {
+			x.log().WarnContext(ctx, "Cannot search a file of the base for secrets: reviewers do not see it", "path", file, "error", err.Error())
+			continue
+		}
+		if peers = append(peers, review.Peer{Path: file, Text: string(clean)}); len(peers) == review.MaxPeers {
+			break
+		}
+	}
+	return peers, nil
+}
+
+// beside lists the files in folders of a tree. In place of a folder that is new, it takes the nearest one above and the first folders in that.
+func (x *acts) beside(ctx context.Context, root objects.ID, folders []string) (files []review.Listed, err error) {
+	var ids []objects.ID
+	listed := map[string]bool{}
+	list := func(folder string, id objects.ID) (below []objects.Entry, err error) {
+		entries, is, err := x.entries(ctx, id)
+		if err != nil || !is {
+			return nil, err
+		}
+		for _, e := range entries {
+			switch {
+			case e.Mode == objects.ModeTree:
+				below = append(below, e)
+			case e.Mode == objects.ModeFile && !listed[folder] && len(files) < review.MaxListed:
+				files, ids = append(files, review.Listed{Path: path.Join(folder, e.Name)}), append(ids, e.ID)
+			}
+		}
+		listed[folder] = true
+		return below, nil
+	}
+	for _, folder := range folders {
+		at, id, err := x.nearest(ctx, root, folder)
+		if err != nil {
+			return nil, err
+		}
+		if at == folder && listed[at] {
+			continue
+		}
+		below, err := list(at, id)
+		if err != nil {
+			return nil, err
+		}
+		if at == folder {
+			continue
+		}
+		for _, e := range below[:min(len(below), maxBeside)] {
+			if _, err := list(path.Join(at, e.Name), e.ID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var errs error
+	err = x.services.repository.Objects().StatAll(ctx, ids, func(i int, _ objects.Kind, size int64, err error) {
+		files[i].Size = size
+		errs = errors.Join(errs, err)
+	})
+	return files, errors.Join(err, errs)
+}
+
+// nearest is a folder of a tree, or the nearest one above it that the tree has.
+func (x *acts) nearest(ctx context.Context, root objects.ID, folder string) (string, objects.ID, error) {
+	for ; folder != "."; folder = path.Dir(folder) {
+		e, is, err := x.services.repository.Entry(ctx, root, folder)
+		if err != nil {
+			return "", root, err
+		}
+		if is && e.Mode == objects.ModeTree {
+			return folder, e.ID, nil
+		}
+	}
+	return folder, root, nil
+}
