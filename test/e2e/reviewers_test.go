@@ -15,8 +15,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 )
 
-// TestReviewedFeature: between two milestones a reviewer finds something that a real agent addresses in its next task, and after the last one something
-// that the agent polishes. Another reviewer gives no answer that can be used, and is skipped. Watchdog and manager are killed meanwhile.
+// TestReviewedFeature: between two milestones and after the last one, a reviewer finds something that waits until a real agent polishes the work. Another
+// reviewer gives no answer that can be used, and is skipped. Watchdog and manager are killed meanwhile.
 func TestReviewedFeature(t *testing.T) {
 	p := newPlace(t, 10*time.Minute)
 	// The ids follow from reviewer, rule, path and quote.
@@ -34,7 +34,7 @@ func TestReviewedFeature(t *testing.T) {
 	about := "reviews"
 	session(t, p, "claude-code", about, `turns:
 - text: I write it.
-  run: 'mkdir -p web; case "$TIDEWAITER_TASK" in page/form) echo "name: page-form" > web/form.html;; page/save) echo "name: save" > web/save.html;; rest/help) sleep 15; echo "name: page-help" > web/help.html; sed -i s/page-form/form/ web/form.html;; delivery/polish/*) sed -i s/page-help/help/ web/help.html;; esac'
+  run: 'mkdir -p web; case "$TIDEWAITER_TASK" in page/form) echo "name: page-form" > web/form.html;; page/save) echo "name: save" > web/save.html;; rest/help) sleep 15; echo "name: page-help" > web/help.html;; delivery/polish/*) sed -i s/page-form/form/ web/form.html; sed -i s/page-help/help/ web/help.html;; esac'
 - text: "It is written.\nDIRECTIVE `+first+`: ADDRESSED - it has the name of the others.\nDIRECTIVE `+last+`: ADDRESSED - it has one, too."`, func(s *v1alpha1.FeatureSpec) {
 		s.Plan.Milestones = []v1alpha1.Milestone{
 			{Name: "page", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Add the form."}, {Name: "save", Instructions: "Save it."}}},
@@ -74,14 +74,17 @@ func TestReviewedFeature(t *testing.T) {
 	}
 	asked, err := provider.Asked(p.ctx, "Write a page about "+about)
 	p.must(err, "ask the provider")
-	questions, told := 0, false
+	questions, told, early := 0, false, false
 	for _, a := range asked {
 		if strings.Contains(a.Body, "report_findings") && strings.Contains(a.Body, "The nonce of the marks") {
 			questions++
 		}
-		told = told || strings.Contains(a.Body, "ACTIVE DIRECTIVES") && strings.Contains(a.Body, first)
+		if strings.Contains(a.Body, "ACTIVE DIRECTIVES") && strings.Contains(a.Body, first) {
+			polishes := strings.Contains(a.Body, "The work is done. Address each directive")
+			told, early = told || polishes, early || !polishes
+		}
 	}
-	if questions != 6 || !told { // two answers that cannot be used at each breakpoint
-		t.Errorf("%d questions of reviewers; the agent was told: %v", questions, told)
+	if questions != 6 || !told || early { // two answers that cannot be used at each breakpoint
+		t.Errorf("%d questions of reviewers; the agent was told: %v, before the last task: %v", questions, told, early)
 	}
 }

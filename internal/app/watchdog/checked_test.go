@@ -23,7 +23,7 @@ func idOf(reviewer, rule, path, quote string) string {
 }
 
 // TestAnAnswerOfAnAgentIsChecked: an agent says each time that it has addressed a directive, and has not. Its reviewer opens the directive once more, and then
-// a user decides. Crashes change nothing about it.
+// a user decides. Crashes change nothing about it. Without polish tasks, the agent gets the directive with its next task.
 func TestAnAnswerOfAnAgentIsChecked(t *testing.T) {
 	t.Parallel()
 	for step, times := range map[string][]int{"": {0}, "reviewed": {1, 2, 3}, "directives of reviewers": {2, 3}} {
@@ -39,7 +39,7 @@ func TestAnAnswerOfAnAgentIsChecked(t *testing.T) {
 func answersInVain(t *testing.T, step string, n int) {
 	id := "code-style/" + idOf(protocol.SourceCodeStyle, "naming", "web/form.html", "page/form")
 	still := strings.Replace(oneFinding, "findings:", "stillThere: [{id: "+id+", path: web/form.html, quote: page/form}], findings:", 1)
-	w, player := newReviewed(t, still, deterministic)
+	w, player := newReviewed(t, still, deterministic, func(o *protocol.Orders) { o.Policy.Reviewers.PolishTasks = 0 })
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command = []string{"sh", "-c", `task=$(basename "$TIDEWAITER_TASK"); ` + strings.ReplaceAll(w.byHand(), "signals/exit", `signals/"$task"`)}
 	})

@@ -178,7 +178,7 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 	if milestone, _, is := strings.Cut(v.Task, "/"); is {
 		s.Milestone = milestone
 	}
-	for _, d := range x.services.directives.Open() {
+	for _, d := range x.services.directives.Unsettled() {
 		s.Directives = append(s.Directives, d.Directive)
 	}
 	works := j.Works()

@@ -71,7 +71,13 @@ func TestAReviewerLooksBetweenTasks(t *testing.T) {
 			t.Errorf("task %s began with %+v", b.Name, b.Policy.Questions)
 		}
 	}
+	if diff := cmp.Diff([]string{"reviewed page/form", "reviewed page/save", "delivery/polish/1", "Active"}, w.received(protocol.SourceCodeStyle)); diff != "" {
+		t.Errorf("when the agent got the directive (-want +got):\n%s", diff)
+	}
 	asked := player.Recorded()
+	if len(asked) != 2 || !strings.Contains(asked[1].Body, "Name it like the others (web/form.html:1).") {
+		t.Errorf("a reviewer does not see the directive that waits: %d questions", len(asked))
+	}
 	if len(asked) != 2 || !strings.Contains(asked[0].Body, "page/form") || strings.Contains(asked[1].Body, "web/form.html (Added)") || !strings.Contains(asked[1].Body, "web/save.html (Added)") {
 		t.Errorf("%d questions: %+v", len(asked), asked)
 	}
@@ -83,6 +89,40 @@ func TestAReviewerLooksBetweenTasks(t *testing.T) {
 	if i < 0 || s.Directives[i].Description != "Name it like the others (web/form.html:1)." || s.Directives[i].State != protocol.DirectiveActive {
 		t.Errorf("directives in the status: %+v", s.Directives)
 	}
+}
+
+// TestANormalDirectiveDoesNotWait: the agent gets it with its next task.
+func TestANormalDirectiveDoesNotWait(t *testing.T) {
+	t.Parallel()
+	w, _ := newReviewed(t, "- text: nothing", func(o *protocol.Orders) {
+		o.Policy.Reviewers.CodeStyle.Enabled = nil
+		o.Policy.Reviewers.Design = policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: says(strings.Replace(oneFinding, "priority: Low", "priority: Normal", 1))}
+	})
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff([]string{"reviewed page/form", "Active", "reviewed page/save", "delivery/polish/1"}, w.received(protocol.SourceDesign)); diff != "" {
+		t.Errorf("when the agent got the directive (-want +got):\n%s", diff)
+	}
+}
+
+// received is when the agent first got a directive of a reviewer, among reviews and polish tasks.
+func (w *world) received(reviewer string) (all []string) {
+	records, _ := w.recorded()
+	got := false
+	for _, r := range records {
+		switch {
+		case r.Reviewed != nil:
+			all = append(all, "reviewed "+r.Reviewed.Task)
+		case r.TaskBegun != nil && protocol.Polishes(r.TaskBegun.Name):
+			all = append(all, r.TaskBegun.Name)
+		case r.Directed != nil:
+			for _, e := range r.Directed.Entries {
+				if e.Source == reviewer && e.State == protocol.DirectiveActive && !got {
+					all, got = append(all, e.State), true
+				}
+			}
+		}
+	}
+	return all
 }
 
 // TestAReviewThatIsSkipped: the work continues, and the next breakpoint asks again.

@@ -23,3 +23,8 @@ func (s State) TasksDone() (n int) {
 	}
 	return n
 }
+
+// Holds says whether Low and Cleanup directives of reviewers wait: the policy has polish tasks, and the agent works on none.
+func (s State) Holds() bool {
+	return s.Orders != nil && s.Orders.Policy.Reviewers.PolishTasks > 0 && !protocol.Polishes(s.Working())
+}

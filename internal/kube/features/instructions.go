@@ -47,6 +47,7 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 	if effective.Knowledge.Inject {
 		facts.Knowledge = []string{knowledgePlace}
 	}
-	facts.Directives = directed.Reported(states, given, finished).Instructions()
+	hold := effective.Reviewers.PolishTasks > 0 && !protocol.Polishes(task)
+	facts.Directives = directed.Reported(states, given, finished).Hold(hold).Instructions()
 	return facts
 }

@@ -79,7 +79,11 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 				Description: plain.Line("Name it "+rapid.String().Draw(r, "description"), 700), Rationale: plain.Line(rapid.String().Draw(r, "rationale"), 200), Files: []string{"web/a b.ts"},
 			})
 		}
-		given := func() directed.List { return j.Directives.Given(slices.Concat(o.Directives, j.Found), j.TasksDone()) }
+		effective := policy.Effective{Reviewers: policy.Reviewers{PolishTasks: rapid.IntRange(0, 2).Draw(r, "polish tasks")}}
+		j.Orders = &protocol.Orders{Policy: effective, Tasks: o.Tasks}
+		given := func() directed.List {
+			return j.Directives.Given(slices.Concat(o.Directives, j.Found), j.TasksDone()).Hold(j.Holds())
+		}
 		j.Directives = j.Directives.With(given().Follow())
 		for _, d := range slices.Concat(o.Directives, j.Found) {
 			if rapid.Bool().Draw(r, "told") {
@@ -106,7 +110,7 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 			return is
 		})
 		want.Directives = given().Instructions()
-		if diff := cmp.Diff(want.Text("Work."), Facts(f, policy.Effective{}, task).Text("Work.")); diff != "" {
+		if diff := cmp.Diff(want.Text("Work."), Facts(f, effective, task).Text("Work.")); diff != "" {
 			r.Errorf("(-watchdog +features/prompt):\n%s", diff)
 		}
 	})

@@ -68,7 +68,7 @@ func answers(o protocol.Orders, asked map[string]string) (list []protocol.Direct
 // now are the directives that are given, and how far each is.
 func (s *Service) now() directives.List {
 	j := s.journal.State()
-	return j.Directives.Given(slices.Concat(s.given, j.Found), j.TasksDone())
+	return j.Directives.Given(slices.Concat(s.given, j.Found), j.TasksDone()).Hold(j.Holds())
 }
 
 // While note journals something that changes directives of reviewers, nothing else is journaled of directives: it would be about the states before.
@@ -88,9 +88,12 @@ func (s *Service) Given() directives.List {
 // Open are the directives that the agent must receive, or must still address.
 func (s *Service) Open() []directives.Directive { return s.Given().Open() }
 
-// OpenOfReviewers are the ids of the reviewers' directives that are open.
+// Unsettled are the directives that the agent must address now or in a polish task.
+func (s *Service) Unsettled() []directives.Directive { return s.Given().Unsettled() }
+
+// OpenOfReviewers are the ids of the reviewers' directives that are open, also if the agent gets them in a polish task.
 func (s *Service) OpenOfReviewers() (ids []string) {
-	for _, d := range s.Open() {
+	for _, d := range s.Unsettled() {
 		if review.Is(d.Source) {
 			ids = append(ids, d.ID)
 		}

@@ -28,6 +28,8 @@ const (
 	maxEntries = protocol.MaxDirectives
 	// takenBack by who gave it.
 	takenBack = "it was taken back"
+	// later is what users read of a reviewer's directive that waits for the polish tasks.
+	later = "it waits until all tasks are done: the agent gets it when it polishes the work"
 )
 
 // Entry is the state of a directive in the journal. It is stored as JSON.
@@ -168,6 +170,15 @@ type List struct {
 	given    []Directive
 	book     Book
 	finished int
+	// hold: directives of reviewers that can wait are not told yet.
+	hold bool
+}
+
+// Hold is the List in which the agent gets Low and Cleanup directives of reviewers in polish tasks only, if hold is true. Otherwise it gets them as any others, as in
+// the List that Given returns.
+func (l List) Hold(hold bool) List {
+	l.hold = hold
+	return l
 }
 
 // With is the List after changes.
@@ -198,8 +209,7 @@ func (l List) Follow() (changes []Entry) {
 		case !d.entry.Given:
 			changes = append(changes, Entry{ID: d.ID, Sum: d.sum, Source: d.Source, State: protocol.DirectivePending, Given: true, Born: l.finished})
 		case d.open() && d.ages() && age >= maxAge:
-			changes = append(changes, l.over(d.entry, protocol.DirectiveDropped,
-				fmt.Sprintf("%d tasks were finished since it was given, and Cleanup directives are dropped then: give it another id, or make it Functional", age)))
+			changes = append(changes, l.over(d.entry, protocol.DirectiveDropped, aged(d.Source, age)))
 		}
 	}
 	changes = append(changes, l.surplus()...)
@@ -218,6 +228,15 @@ func (l List) Follow() (changes []Entry) {
 		changes = append(changes, e)
 	}
 	return changes
+}
+
+// aged is what users read of a directive that is dropped at an age in tasks.
+func aged(source string, age int) string {
+	why := fmt.Sprintf("%d tasks were finished since it was given, and Cleanup directives are dropped then", age)
+	if personal(source) {
+		why += ": give it another id, or make it Functional"
+	}
+	return why
 }
 
 // surplus drops the least important Cleanup directives of reviewers, of which at most maxCleanup may be open. What the agent works on counts for more.
@@ -244,9 +263,18 @@ func personal(source string) bool {
 	return source == "" || source == protocol.SourcePerson || source == protocol.SourceFeature
 }
 
-// Open are the directives that the agent must receive, or must still address, in the sequence in which it gets them. It contains at most as
-// many Cleanup directives as the agent gets at a time. Those of reviewers do not keep the ones of users waiting.
-func (l List) Open() []Directive {
+// held says whether the agent gets an open directive only in a polish task: it is a Low or Cleanup directive of a reviewer, which the agent has not received. No task builds on
+// what it is about, and the agent finishes its tasks first.
+func (l List) held(d Directive) bool {
+	return l.hold && !personal(d.Source) && d.entry.State == protocol.DirectivePending && (d.Priority == protocol.PriorityLow || d.ages())
+}
+
+// Open are the directives that the agent must receive, or must still address, in the sequence in which it gets them.
+func (l List) Open() []Directive { return slices.DeleteFunc(l.Unsettled(), l.held) }
+
+// Unsettled are the directives that the agent must address now or in a polish task, in the same sequence. It contains at most as many Cleanup directives as the agent gets at a
+// time. The directives of reviewers do not keep the ones of users waiting.
+func (l List) Unsettled() []Directive {
 	open := slices.DeleteFunc(slices.Clone(l.given), func(d Directive) bool { return !d.open() })
 	plain.SortStable(open, func(x, y *Directive) int {
 		return cmp.Or(cmp.Compare(x.reviewed(), y.reviewed()), cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.at, y.at))
@@ -358,7 +386,7 @@ func (l List) told(ids []string, how string) (changes []Entry) {
 
 // Status of all, as it is reported.
 func (l List) Status() (list []protocol.DirectiveStatus) {
-	open := l.Open()
+	unsettled := l.Unsettled()
 	for i, e := range l.book {
 		s := protocol.DirectiveStatus{ID: e.ID, Source: e.Source, State: e.State, Age: e.Age, Message: e.Message}
 		if e.open() {
@@ -366,8 +394,12 @@ func (l List) Status() (list []protocol.DirectiveStatus) {
 		}
 		if e.State == protocol.DirectivePending && e.Given {
 			s.Message = "the watchdog tells the agent with its next model call"
-			if !slices.ContainsFunc(open, func(d Directive) bool { return d.ID == e.ID }) {
+			at := slices.IndexFunc(unsettled, func(d Directive) bool { return d.ID == e.ID })
+			switch {
+			case at < 0:
 				s.Message = fmt.Sprintf("it waits: the agent has %d open Cleanup directives, and more are not given at a time", maxCleanup)
+			case l.held(unsettled[at]):
+				s.Message = later
 			}
 		}
 		if e.Again > 0 && e.open() {
