@@ -227,6 +227,8 @@ const (
 	ReasonAwaitingInput = "AwaitingInput"
 	// ReasonPlanApprovalRequired: a model has proposed a plan (spec.planning Approve), and no agent starts before a user approves it with a request approvePlan.
 	ReasonPlanApprovalRequired = "PlanApprovalRequired"
+	// ReasonPlanDiverged: the assessor finds that the work diverges from the request or the plan, and no model makes another plan. The message says why and what to do. The work is kept.
+	ReasonPlanDiverged = "PlanDiverged"
 	// ReasonPlannerUnavailable: no model has proposed a plan that can be used; the message says why. With spec.planning Auto the work continues without a plan.
 	ReasonPlannerUnavailable = "PlannerUnavailable"
 	// ReasonModeSwitched: the next task runs in another execution mode: another attempt, with other mounts, is about to start.

@@ -453,6 +453,11 @@ var policyCases = map[string]ruleCase{
 		accept: `{reviewers: {design: {instructions: "Keep layers apart."}}}`, reject: `{reviewers: {design: {instructions: "\u202e"}}}`,
 		message: "instructions must be printable text: remove the control characters",
 	},
+	"instructions of the assessor with a control character": {
+		field:  "reviewers.assessor.instructions",
+		accept: "{reviewers: {assessor: {instructions: Keep the old API.}}}", reject: `{reviewers: {assessor: {instructions: "\x07"}}}`,
+		message: "instructions must be printable text: remove the control characters",
+	},
 	"instructions of the reviewer of knowledge with a control character": {
 		field:  "reviewers.knowledge.instructions",
 		accept: "{reviewers: {knowledge: {instructions: Write down why.}}}", reject: `{reviewers: {knowledge: {instructions: "\x07"}}}`,

@@ -152,7 +152,10 @@ type ReviewerRules struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on reviewers.knowledge: remove it"
 	Knowledge *ReviewerRule `json:"knowledge,omitempty"`
-	// urgencyThreshold is the urgency at which a reviewer runs before its next turn, a decimal number. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1 and a new plan 0.2. A review sets the urgency of its reviewer to 0. Defaults to "1.0".
+	// assessor is the rule for the assessor, which looks after the other reviewers and gives a verdict on the whole. By default, it runs every 5 tasks and at milestones. Its everyTasks is its first interval, at least 3 and at most 10 tasks. Then its verdicts decide.
+	// +optional
+	Assessor *ReviewerRule `json:"assessor,omitempty"`
+	// urgencyThreshold is the urgency at which a reviewer runs before its next turn, a decimal number. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1, a new plan 0.2 and a MinorDrift of the assessor 0.5. A review sets the urgency of its reviewer to 0. Defaults to "1.0".
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,3}([.][0-9]{1,2})?$') && double(self) >= 0.01",message="urgencyThreshold must be a decimal number from 0.01 to 999.99 such as \"1.0\", with at most 2 digits after the point"

@@ -198,7 +198,7 @@ type ReviewStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Task string `json:"task,omitempty"`
-	// outcome is the result. Aligned: the reviewer gave no directives. MinorDrift: it gave directives. Skipped: its model did not answer, or not in a form that Tidewaiter can use, and the work continues. MajorDivergence and MilestoneComplete are for verdicts of the assessor.
+	// outcome is the result. Aligned: the reviewer gave no directives. MinorDrift: it gave directives. Skipped: its model did not answer, or not in a form that Tidewaiter can use, and the work continues. MajorDivergence: the assessor finds that the work diverges from the request or the plan, so another plan is needed. MilestoneComplete is reserved.
 	// +optional
 	// +kubebuilder:validation:Enum=Aligned;MinorDrift;MajorDivergence;MilestoneComplete;Skipped
 	Outcome string `json:"outcome,omitempty"`

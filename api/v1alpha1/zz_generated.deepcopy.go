@@ -2111,6 +2111,11 @@ func (in *ReviewerRules) DeepCopyInto(out *ReviewerRules) {
 		*out = new(ReviewerRule)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Assessor != nil {
+		in, out := &in.Assessor, &out.Assessor
+		*out = new(ReviewerRule)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.MaxDirectives != nil {
 		in, out := &in.MaxDirectives, &out.MaxDirectives
 		*out = new(int32)

@@ -205,6 +205,7 @@ func ruleFields(part string) []said {
 			concurrency.onDelivery concurrency.onLockConflict concurrency.onOverlap execution.checkpoint.interval execution.checkpoint.maxChanges execution.checkpoint.minInterval execution.checkpoint.pauseTimeout
 			execution.mode execution.promotion execution.revertOnViolation execution.strategy knowledge.inject retention.checkpoints retention.ledgerPeriod retention.maxUnpromotedSize
 			roles[].name roles[].doctrine.maxTurnsWithoutProgress roles[].doctrine.saluteIntervalTurns roles[].pace.alternate roles[].pace.contingent roles[].pace.emergency
+			reviewers.assessor.enabled reviewers.assessor.everyTasks reviewers.assessor.instructions reviewers.assessor.onMilestone
 			reviewers.codeStyle.enabled reviewers.codeStyle.everyTasks reviewers.codeStyle.instructions reviewers.codeStyle.onMilestone
 			reviewers.design.enabled reviewers.design.everyTasks reviewers.design.instructions reviewers.design.onMilestone
 			reviewers.maxDirectives reviewers.polishTasks reviewers.urgencyThreshold

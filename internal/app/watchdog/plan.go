@@ -23,7 +23,7 @@ import (
 // planWithin bounds both questions to a planner, with their tries: a provider may be away for longer than people wait for a task.
 const planWithin = 15 * time.Minute
 
-// plan asks a model to divide the work, for a request of a user if there is a plan already. Without an answer that can be used, the tasks stay as
+// plan asks a model to divide the work, for a request of a user or of the assessor if there is a plan already. Without an answer that can be used, the tasks stay as
 // they are.
 func (x *acts) plan(ctx context.Context, o protocol.Orders, r protocol.Request) (supervise.Event, error) {
 	within, cancel := context.WithTimeout(ctx, planWithin)
@@ -73,6 +73,9 @@ func (x *acts) proposed(ctx context.Context, o protocol.Orders, r protocol.Reque
 		Directive: r.Directive,
 		Worked:    j.Base != nil && j.Promoted.Tree != j.Base.Tree,
 		Done:      func(task string) bool { return j.Tasks[task].Over() },
+	}
+	if strings.HasPrefix(r.ID, protocol.AssessorRequests) {
+		earlier.Directive, earlier.Diverged = "", r.Directive
 	}
 	if have := j.Planned; have != nil && have.Plan != nil {
 		o = plans.Without(o, *have.Plan)

@@ -48,12 +48,18 @@ const (
 
 // breakpoint is what reviewers have to do now; nothing while a task is at work, or without an agent that could follow them.
 func (l *loop) breakpoint() supervise.Breakpoint {
-	if l.state.Seal || l.agent == nil || len(review.All(l.latest.Policy)) == 0 {
-		return supervise.Breakpoint{}
+	var now supervise.Breakpoint
+	if l.state.Seal || l.agent == nil {
+		return now
 	}
 	j := l.attempt.journal.State()
+	if d := j.Diverged; d != nil { // also under a policy without an assessor: a user decides, not an edit of the policy
+		now.Diverged = &supervise.Divergence{Request: d.Request, Reason: d.Reason, Last: d.Last}
+	}
+	if len(review.All(l.latest.Policy)) == 0 {
+		return now
+	}
 	b, is := j.Breakpoint()
-	var now supervise.Breakpoint
 	if is {
 		for _, r := range j.Reviews.Due(l.latest.Policy, b) {
 			now.Due = append(now.Due, r.Name)
@@ -75,7 +81,11 @@ func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (sup
 	reviewed := journal.Reviewed{Reviewer: name, Task: j.LastOver(), Over: j.TasksDone(), Tree: j.Promoted.Tree}
 	within, cancel := context.WithTimeout(ctx, consultWithin)
 	defer cancel()
-	err := x.look(within, o, r, &reviewed)
+	look := x.look
+	if r.Assesses {
+		look = x.assess
+	}
+	err := look(within, o, r, &reviewed)
 	switch {
 	case err == nil:
 	case steps.Fatal(err):

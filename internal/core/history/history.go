@@ -229,7 +229,7 @@ func reviewed(v journal.Reviewed) protocol.HistoryEntry {
 	return e
 }
 
-// asked names the request of a user at the beginning of a message; it is empty for the first plan, for which nobody has asked.
+// asked names the request of a user or of the assessor at the beginning of a message; it is empty for the first plan, for which nobody has asked.
 func asked(request string) string {
 	if request == "" {
 		return ""

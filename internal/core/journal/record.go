@@ -122,13 +122,13 @@ type Planned struct {
 	// Plan is nil if there is none; then Message says why, and the tasks of the orders stay as they are.
 	Plan    *protocol.Proposal `json:"plan,omitempty"`
 	Message string             `json:"message,omitempty"`
-	// Request of a user for it, by its id; empty for the first plan.
+	// Request of a user or of the assessor for it, by its id; empty for the first plan.
 	Request string `json:"request,omitempty"`
 }
 
 // PlanMissing is for people: the plan before it counts.
 type PlanMissing struct {
-	// Request of the user, by its id. Message says why there is no other plan.
+	// Request of the user or the assessor, by its id. Message says why there is no other plan.
 	Request string `json:"request"`
 	Message string `json:"message"`
 }

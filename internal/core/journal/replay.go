@@ -66,6 +66,11 @@ type State struct {
 	Reviewed []protocol.ReviewStatus `json:",omitempty"`
 	// Answered are the directives of reviewers that agents have answered since their reviewers looked, the oldest first.
 	Answered []protocol.Directive `json:",omitempty"`
+	// Diverged is the newest MajorDivergence that is not over; nil for none. Divergences is how many there were, and Decided how many of them were over when
+	// a user decided last.
+	Diverged    *Diverged `json:",omitempty"`
+	Divergences int       `json:",omitempty"`
+	Decided     int       `json:",omitempty"`
 	// Requests that have a result, by id.
 	Requests map[string]protocol.RequestReport
 	// Breaker that is open.
@@ -296,6 +301,9 @@ func (s *State) planned(p Planned) error {
 	if s.Replaced != nil && p.Request != "" {
 		s.happens(review.Replanned)
 	}
+	if p.Plan != nil {
+		s.Diverged = nil
+	}
 	s.Planned, s.Approved = &p, "" // a plan that comes back needs its approval again
 	return nil
 }
@@ -315,6 +323,7 @@ func (s *State) attempt(a Attempt) error {
 	}
 	if decided {
 		s.Proofs, s.Spent = gates.Lasting(s.Proofs), 0
+		s.Diverged, s.Decided = nil, s.Divergences
 	}
 	again := s.again(a.Run)
 	for name, t := range s.Tasks {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
@@ -37,18 +38,34 @@ type Reviewed struct {
 	// Checked are the answered directives of the reviewer that it was shown, and StillThere the ones that it still finds, by their ids.
 	Checked    []string `json:"checked,omitempty"`
 	StillThere []string `json:"stillThere,omitempty"`
+	// Diverged is the reason of a MajorDivergence; empty for other outcomes.
+	Diverged string `json:"diverged,omitempty"`
+}
+
+// Diverged is a MajorDivergence of the assessor that no other plan and no user has ended.
+type Diverged struct {
+	// Request for another plan, by its id.
+	Request string
+	// Reason of the verdict.
+	Reason string
+	// Last: the assessor has had as many plans made as it can, and a user decides.
+	Last bool `json:",omitempty"`
 }
 
 // reviewed takes a review. Its directives join those that are not over.
 func (s *State) reviewed(r Record) error {
 	v := r.Reviewed
-	if _, known := review.Find(v.Reviewer); !known || v.Outcome == "" {
+	reviewer, known := review.Find(v.Reviewer)
+	if !known || v.Outcome == "" || (v.Diverged != "") != (v.Outcome == protocol.ReviewMajorDivergence) || v.Diverged != "" && !reviewer.Assesses {
 		return fmt.Errorf("a review of %q with outcome %q", v.Reviewer, v.Outcome)
 	}
 	again := s.checked(*v)
-	if v.Outcome == protocol.ReviewSkipped {
+	switch {
+	case v.Outcome == protocol.ReviewSkipped:
 		s.Reviews = s.Reviews.Skipped(v.Reviewer, v.Over)
-	} else {
+	case reviewer.Assesses:
+		s.assessed(*v)
+	default:
 		s.Reviews = s.Reviews.Looked(v.Reviewer, v.Over, v.Tree, len(v.Directives) > 0 || again)
 	}
 	s.Found = slices.Concat(s.Found, v.Directives)
@@ -58,6 +75,25 @@ func (s *State) reviewed(r Record) error {
 	})
 	s.Reviewed = s.Reviewed[max(len(s.Reviewed)-protocol.MaxReviews, 0):]
 	return nil
+}
+
+// assessed takes a verdict of the assessor.
+func (s *State) assessed(v Reviewed) {
+	var p policy.Effective
+	if s.Orders != nil {
+		p = s.Orders.Policy
+	}
+	s.Reviews = s.Reviews.Assessed(v.Reviewer, v.Over, v.Tree, v.Outcome, p)
+	switch v.Outcome {
+	case protocol.ReviewMinorDrift:
+		s.happens(review.Drifted)
+	case protocol.ReviewMajorDivergence:
+		s.Divergences++
+		s.Diverged = &Diverged{
+			Request: fmt.Sprintf("%s%d", protocol.AssessorRequests, s.Divergences), Reason: v.Diverged,
+			Last: s.Divergences-s.Decided > review.MaxReplans,
+		}
+	}
 }
 
 // checked ends the wait of the answered directives that a reviewer has checked. Those that it still finds are given once more, if they were not before; open
@@ -115,6 +151,9 @@ func (s *State) directed(d Directed) {
 // answered keeps a directive of a reviewer that an agent has just answered: its reviewer checks the answer when it looks next.
 func (s *State) answered(before, now directives.Entry) {
 	i := at(s.Found, now.ID)
+	if r, _ := review.Find(now.Source); r.Assesses { // it looks at the whole again, and at no single directive
+		return
+	}
 	if i < 0 || before.State == now.State || !now.Checked() {
 		return
 	}

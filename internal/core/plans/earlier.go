@@ -18,6 +18,8 @@ type Earlier struct {
 	Done func(task string) bool
 	// Worked: work was promoted, under the plan or before the first one. The areas of that work then stay open, because the delivery contains it.
 	Worked bool
+	// Diverged is why an assessor finds that the work needs another plan; empty if a user wants it.
+	Diverged string
 	// Directive of the user who wants another plan; empty for none.
 	Directive string
 }

@@ -15,8 +15,9 @@ import (
 const MaxReviewInstructions = 4000
 
 const (
-	// builtinCodeStyleEvery, builtinUrgencyThreshold in hundredths and builtinMaxDirectives have the values of the requirements of the supervisor loop.
+	// builtinCodeStyleEvery, builtinAssessorEvery, builtinUrgencyThreshold in hundredths and builtinMaxDirectives have the values of the requirements of the supervisor loop.
 	builtinCodeStyleEvery   = 5
+	builtinAssessorEvery    = 5
 	builtinUrgencyThreshold = 100
 	builtinMaxDirectives    = 3
 	// builtinPolishTasks is as many as the most Cleanup directives that are open at a time.
@@ -35,10 +36,10 @@ type ReviewerRule struct {
 
 // ReviewerRules are the values of Reviewers that a source sets. UrgencyThreshold is in hundredths.
 type ReviewerRules struct {
-	CodeStyle, Design ReviewerRule
-	UrgencyThreshold  *int64
-	MaxDirectives     *int
-	PolishTasks       *int
+	CodeStyle, Design, Assessor ReviewerRule
+	UrgencyThreshold            *int64
+	MaxDirectives               *int
+	PolishTasks                 *int
 }
 
 // Reviewer says when a reviewer looks at the work.
@@ -57,6 +58,8 @@ type Reviewer struct {
 type Reviewers struct {
 	CodeStyle Reviewer `json:"codeStyle,omitzero"`
 	Design    Reviewer `json:"design,omitzero"`
+	// Assessor looks after the others. Its EveryTasks is its first interval: its verdicts make it shorter or longer.
+	Assessor Reviewer `json:"assessor,omitzero"`
 	// UrgencyThreshold is the urgency, in hundredths, at which a reviewer runs whatever else is due.
 	UrgencyThreshold int64 `json:"urgencyThreshold,omitempty"`
 	// MaxDirectives that a reviewer may give at a time.
@@ -80,6 +83,7 @@ func reviewerRows() []Row {
 	return slices.Concat(
 		reviewer("codeStyle", "the reviewer of code style", func(r *Rules) *ReviewerRule { return &r.Reviewers.CodeStyle }, func(e *Effective) *Reviewer { return &e.Reviewers.CodeStyle }, builtinCodeStyleEvery),
 		reviewer("design", "the reviewer of design", func(r *Rules) *ReviewerRule { return &r.Reviewers.Design }, func(e *Effective) *Reviewer { return &e.Reviewers.Design }, 0),
+		assessed(reviewer("assessor", "the assessor", func(r *Rules) *ReviewerRule { return &r.Reviewers.Assessor }, func(e *Effective) *Reviewer { return &e.Reviewers.Assessor }, builtinAssessorEvery)),
 		[]Row{
 			urgencyRow(),
 			count("reviewers.maxDirectives", "How many directives a reviewer can give at a time. Tidewaiter discards the less important ones.",
@@ -101,6 +105,13 @@ func reviewer(name, who string, rules func(*Rules) *ReviewerRule, effective func
 		reviewInstructionsRow(at+".instructions", "What a team adds to the instructions of "+who+".",
 			func(r *Rules) *string { return &rules(r).Instructions }, func(e *Effective) *string { return &effective(e).Instructions }),
 	}
+}
+
+// assessed are the rows of the assessor, whose verdicts decide its interval.
+func assessed(rows []Row) []Row {
+	i := slices.IndexFunc(rows, func(r Row) bool { return strings.HasSuffix(r.Path, ".everyTasks") })
+	rows[i].Purpose = "After how many finished tasks the assessor runs for the first time, at least 3 and at most 10. Then its verdicts decide. 0 does not count tasks."
+	return rows
 }
 
 // enabledRow makes a row of a flag that depends on something else if no source sets it.
@@ -170,7 +181,7 @@ func reviewInstructionsRow(path, purpose string, rules func(*Rules) *string, eff
 // urgencyRow makes a row of an urgency, in hundredths.
 func urgencyRow() Row {
 	return number(Row{
-		Path: "reviewers.urgencyThreshold", Purpose: "The urgency at which a reviewer runs before its next turn. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1 and a new plan 0.2. A review sets the urgency of its reviewer to 0.",
+		Path: "reviewers.urgencyThreshold", Purpose: "The urgency at which a reviewer runs before its next turn. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1, a new plan 0.2 and a MinorDrift of the assessor 0.5. A review sets the urgency of its reviewer to 0.",
 		Builtin: hundredths(builtinUrgencyThreshold), SetHundredths: func(r *Rules, n int64) { r.Reviewers.UrgencyThreshold = &n },
 	}, func(r *Rules) **int64 { return &r.Reviewers.UrgencyThreshold }, func(e *Effective) *int64 { return &e.Reviewers.UrgencyThreshold },
 		builtinUrgencyThreshold, smaller, from[int64](1, maxUrgencyThreshold), hundredths)

@@ -24,9 +24,10 @@ const (
 	SourcePerson = "Person"
 	// SourceFeature is another Feature that has delivered.
 	SourceFeature = "Feature"
-	// SourceCodeStyle and SourceDesign are reviewers.
+	// SourceCodeStyle and SourceDesign are reviewers, and SourceAssessor is the one that looks at the whole.
 	SourceCodeStyle = "CodeStyle"
 	SourceDesign    = "Design"
+	SourceAssessor  = "Assessor"
 
 	DirectiveFunctional = "Functional"
 	DirectiveCleanup    = "Cleanup"

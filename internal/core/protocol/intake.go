@@ -268,6 +268,9 @@ const (
 // SteeringRequests is the prefix of the ids of requests that a watchdog makes itself, when steering rolls back. Ids of users' requests have no slash.
 const SteeringRequests = "steering/"
 
+// AssessorRequests is the prefix of the ids of requests for another plan that a watchdog makes itself, when the assessor finds that the work diverges.
+const AssessorRequests = "assessor/"
+
 // Kinds of requests that reach a watchdog.
 const (
 	RequestCheckpoint   = "Checkpoint"

@@ -19,15 +19,19 @@ const (
 	ReviewAligned = "Aligned"
 	// ReviewMinorDrift: it has given directives, or still finds what some of them were about.
 	ReviewMinorDrift = "MinorDrift"
+	// ReviewMajorDivergence: the assessor finds that the tasks that are still to come do not lead to what the request asks.
+	ReviewMajorDivergence = "MajorDivergence"
 	// ReviewSkipped: its model has not answered, or not in a form that can be used. The work continues without the review.
 	ReviewSkipped = "Skipped"
 )
 
 // Reviewers are the names of all reviewers.
-func Reviewers() []string { return []string{SourceCodeStyle, SourceDesign} }
+func Reviewers() []string { return []string{SourceCodeStyle, SourceDesign, SourceAssessor} }
 
 // ReviewOutcomes are all outcomes of a review.
-func ReviewOutcomes() []string { return []string{ReviewAligned, ReviewMinorDrift, ReviewSkipped} }
+func ReviewOutcomes() []string {
+	return []string{ReviewAligned, ReviewMinorDrift, ReviewMajorDivergence, ReviewSkipped}
+}
 
 // ReviewStatus is what a reviewer said after a task.
 type ReviewStatus struct {

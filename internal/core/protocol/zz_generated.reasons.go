@@ -9,6 +9,7 @@ package protocol
 const (
 	ReasonAwaitingInput            = "AwaitingInput"
 	ReasonPlanApprovalRequired     = "PlanApprovalRequired"
+	ReasonPlanDiverged             = "PlanDiverged"
 	ReasonPlannerUnavailable       = "PlannerUnavailable"
 	ReasonModeSwitched             = "ModeSwitched"
 	ReasonCredentialsMissing       = "CredentialsMissing"

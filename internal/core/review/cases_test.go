@@ -36,8 +36,11 @@ type scripted struct {
 	Answered   []review.Answered
 	StillThere []string
 	// Known are findings that there were directives for.
-	Known  []review.Finding
-	Answer json.RawMessage
+	Known []review.Finding
+	// Found is what other reviewers have said, for the assessor, and Outcome that of its verdict.
+	Found   []protocol.ReviewStatus
+	Outcome string
+	Answer  json.RawMessage
 	// Objection to the answer; otherwise the Directives, the Discarded findings as "rule: reason", and the Words for users.
 	Objection  string
 	Directives []struct{ Priority, Description string }
@@ -65,7 +68,7 @@ func seen(question string) string {
 // TestScripted plays breakpoints: a reviewer finds what it should, is silent on good work, and what others have written does not make a directive. Each
 // reviewer has a folder with its name.
 func TestScripted(t *testing.T) {
-	for _, r := range review.All(rules()) {
+	for _, r := range review.All(assessed()) {
 		files, err := filepath.Glob(filepath.Join("testdata", r.Name, "*.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -98,13 +101,17 @@ func TestScripted(t *testing.T) {
 }
 
 func (c scripted) play(t *testing.T, r review.Reviewer) {
-	s := review.Scene{Reviewer: r, Request: c.Request, Task: c.Task, Milestone: c.Milestone, Done: c.Done, Ahead: c.Ahead, Directives: c.Open, Answered: c.Answered, Nonce: secret}
+	s := review.Scene{Reviewer: r, Request: c.Request, Task: c.Task, Milestone: c.Milestone, Done: c.Done, Ahead: c.Ahead, Directives: c.Open, Answered: c.Answered, Found: c.Found, Nonce: secret}
 	for _, change := range c.Changes {
 		s.Changes = append(s.Changes, review.Change{Path: change.Path, Kind: change.Kind, Diff: strings.Join(change.Diff, "\n") + "\n"})
 	}
 	q := review.Question(s)
 	if wrong := enclosed(q, secret); wrong != "" || size(q) > review.MaxQuestion {
 		t.Errorf("%s:\n%s", wrong, q.Text)
+	}
+	if r.Assesses {
+		c.assess(t, r, q.Text)
+		return
 	}
 	a, objection := review.Read(c.Answer)
 	if c.Objection != "" {
@@ -152,6 +159,38 @@ func (c scripted) play(t *testing.T, r review.Reviewer) {
 				t.Errorf("the question does not show %q:\n%s", quote, q.Text)
 			}
 		}
+	}
+}
+
+// assess plays the verdict of the assessor.
+func (c scripted) assess(t *testing.T, r review.Reviewer, question string) {
+	v, objection := review.ReadVerdict(c.Answer)
+	if c.Objection != "" || objection != "" {
+		if c.Objection == "" || !strings.Contains(objection, c.Objection) {
+			t.Errorf("objection %q, want %q", objection, c.Objection)
+		}
+		return
+	}
+	outcome, given, discarded := review.Assess(r, v, c.text, fresh)
+	var said []struct{ Priority, Description string }
+	for _, d := range given {
+		said = append(said, struct{ Priority, Description string }{d.Priority, d.Description})
+		if quote := strings.Join(strings.Fields(v.Directive.Quote), " "); !strings.Contains(seen(question), quote) {
+			t.Errorf("the question does not show %q:\n%s", quote, question)
+		}
+	}
+	var lost []string
+	for _, d := range discarded {
+		lost = append(lost, d.Rule+": "+string(d.Reason))
+	}
+	if diff := cmp.Diff(c.Directives, said); diff != "" {
+		t.Errorf("directives (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(c.Discarded, lost); diff != "" {
+		t.Errorf("discarded (-want +got):\n%s", diff)
+	}
+	if got := review.VerdictWords(r, v, outcome); outcome != c.Outcome || got != c.Words {
+		t.Errorf("outcome %s, words %q, want %s and %q", outcome, got, c.Outcome, c.Words)
 	}
 }
 

@@ -4,30 +4,39 @@
 package review
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Event makes reviews more urgent.
 type Event string
 
-// Events, and their urgency in hundredths: the sources of Tidewaiter's requirements have 0.3, 1.0 and 0.2.
+// Events, and their urgency in hundredths: the sources of Tidewaiter's requirements have 0.3, 1.0, 0.2 and 0.5.
 const (
 	GateFailed  Event = "GateFailed"
 	TaskAborted Event = "TaskAborted"
 	Replanned   Event = "Replanned"
+	// Drifted: the assessor has found a MinorDrift. Its own reviews do not become more urgent by it.
+	Drifted Event = "Drifted"
 )
 
-var urgency = map[Event]int64{GateFailed: 30, TaskAborted: 100, Replanned: 20}
+var urgency = map[Event]int64{GateFailed: 30, TaskAborted: 100, Replanned: 20, Drifted: 50}
 
 const (
 	// maxDoublings of a reviewer's interval.
 	maxDoublings = 2
 	// maxUrgency is where urgency stops to grow, in hundredths: the largest threshold is below.
 	maxUrgency = 100_000
+	// minInterval and maxInterval bound the interval of an assessor, in tasks.
+	minInterval, maxInterval = 3, 10
 )
+
+// MaxReplans is how many plans the assessor can have made before a user has decided about the work.
+const MaxReplans = 3
 
 // Look is how far one reviewer is. The zero Look is that of one that has not looked.
 type Look struct {
@@ -42,7 +51,23 @@ type Look struct {
 	Called  bool  `json:"called,omitempty"`
 	// Quiet is how often its interval has doubled, because it found nothing new.
 	Quiet int `json:"quiet,omitempty"`
+	// Every is the interval that the verdicts of an assessor have led to, in tasks; 0 before the first one, and for other reviewers.
+	Every int `json:"every,omitempty"`
 }
+
+// interval of a reviewer, in finished tasks between two looks; 0 if tasks do not count.
+func (l Look) interval(r Reviewer, rule policy.Reviewer) int {
+	switch {
+	case rule.EveryTasks == 0:
+		return 0
+	case r.Assesses:
+		return within(cmp.Or(l.Every, rule.EveryTasks))
+	}
+	return rule.EveryTasks << l.Quiet
+}
+
+// within the bounds of an assessor's interval.
+func within(every int) int { return min(max(every, minInterval), maxInterval) }
 
 // History has a Look for each reviewer that has one, by name. A History never changes: its methods return another one.
 type History map[string]Look
@@ -55,13 +80,13 @@ type Breakpoint struct {
 	Milestone bool
 }
 
-// Due are the reviewers that look at a breakpoint, in their order. Each is due once at a breakpoint.
+// Due are the reviewers that look at a breakpoint, in their order. Each is due once at a breakpoint, and none after the assessor.
 func (h History) Due(p policy.Effective, b Breakpoint) (due []Reviewer) {
 	for _, r := range All(p) {
 		rule, look := r.Rule(p), h[r.Name]
-		every := rule.EveryTasks << look.Quiet
+		every := look.interval(r, rule)
 		switch {
-		case b.Over <= look.Asked:
+		case b.Over <= look.Asked, b.Over <= h[assessor.Name].Asked:
 		case look.Called, p.Reviewers.UrgencyThreshold > 0 && look.Urgency >= p.Reviewers.UrgencyThreshold, rule.OnMilestone && b.Milestone, every > 0 && b.Over-look.Looked >= every:
 			due = append(due, r)
 		}
@@ -72,6 +97,9 @@ func (h History) Due(p policy.Effective, b Breakpoint) (due []Reviewer) {
 // Happened counts an event for every reviewer that a policy lets run.
 func (h History) Happened(e Event, p policy.Effective) History {
 	for _, r := range All(p) {
+		if e == Drifted && r.Assesses {
+			continue
+		}
 		look := h[r.Name]
 		look.Urgency = min(look.Urgency+urgency[e], maxUrgency)
 		look.Called = look.Called || slices.Contains(r.Calls, e)
@@ -93,6 +121,21 @@ func (h History) Looked(name string, over int, tree string, found bool) History 
 	look := Look{Asked: over, Looked: over, Tree: tree, Quiet: min(h[name].Quiet+1, maxDoublings)}
 	if found {
 		look.Quiet = h[name].Quiet
+	}
+	return h.with(name, look)
+}
+
+// Assessed: an assessor has looked at a tree when this number of tasks was over, and the outcome is that of its verdict. If it is Aligned, its interval
+// grows by 1 task. A MinorDrift makes it 2 tasks shorter, and a MajorDivergence as short as it can be.
+func (h History) Assessed(name string, over int, tree, outcome string, p policy.Effective) History {
+	look := Look{Asked: over, Looked: over, Tree: tree, Every: minInterval}
+	r, _ := Find(name)
+	before := within(cmp.Or(h[name].Every, r.Rule(p).EveryTasks))
+	switch outcome {
+	case protocol.ReviewAligned:
+		look.Every = within(before + 1)
+	case protocol.ReviewMinorDrift:
+		look.Every = within(before - 2)
 	}
 	return h.with(name, look)
 }

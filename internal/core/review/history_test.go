@@ -19,9 +19,16 @@ func rules() policy.Effective {
 	return policy.Effective{
 		Models: []policy.ModelRef{{Role: policy.RoleSupervisor}},
 		Reviewers: policy.Reviewers{
-			CodeStyle: policy.Reviewer{EveryTasks: 5, OnMilestone: true}, Design: policy.Reviewer{OnMilestone: true}, UrgencyThreshold: 100, MaxDirectives: 3,
+			CodeStyle: policy.Reviewer{EveryTasks: 5, OnMilestone: true}, Design: policy.Reviewer{OnMilestone: true}, Assessor: policy.Reviewer{Enabled: new(false)}, UrgencyThreshold: 100, MaxDirectives: 3,
 		},
 	}
+}
+
+// assessed are the rules with the assessor.
+func assessed() policy.Effective {
+	p := rules()
+	p.Reviewers.Assessor = policy.Reviewer{EveryTasks: 5, OnMilestone: true}
+	return p
 }
 
 // names of the reviewers that are due.
@@ -32,7 +39,7 @@ func names(h review.History, p policy.Effective, b review.Breakpoint) (list []st
 	return list
 }
 
-const style, design = protocol.SourceCodeStyle, protocol.SourceDesign
+const style, design, assessor = protocol.SourceCodeStyle, protocol.SourceDesign, protocol.SourceAssessor
 
 func TestRTrigReviewersRunWhenTheirTriggersSaySo(t *testing.T) {
 	never := func(p *policy.Effective) { p.Reviewers.CodeStyle = policy.Reviewer{} }
@@ -223,8 +230,8 @@ func TestBreakpoints(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	for _, r := range review.All(rules()) {
-		if got, is := review.Find(r.Name); !is || got.Title != r.Title || !review.Is(r.Name) || r.Rule(rules()).OnMilestone != true {
+	for _, r := range review.All(assessed()) {
+		if got, is := review.Find(r.Name); !is || got.Title != r.Title || !review.Is(r.Name) || r.Rule(assessed()).OnMilestone != true {
 			t.Errorf("%s is not found", r.Name)
 		}
 	}

@@ -42,6 +42,10 @@ func scene(r review.Reviewer) review.Scene {
 			{ID: "use-dict", Source: protocol.SourcePerson, Description: "Take the labels from the dictionary."},
 			{ID: "code-style/1a2b3c4d", Source: protocol.SourceCodeStyle, Description: "Name the handler as the others are (web/login.go:4)."},
 		},
+		Found: []protocol.ReviewStatus{
+			{Reviewer: protocol.SourceCodeStyle, Outcome: protocol.ReviewMinorDrift, Summary: "Code style review: 1 inconsistency, 1 cleanup directive. The handler has another name."},
+			{Reviewer: protocol.SourceDesign, Outcome: protocol.ReviewSkipped, Summary: "the provider is away"},
+		},
 		Answered: []review.Answered{
 			{Directive: protocol.Directive{ID: "code-style/5e6f7a8b", Description: "Wrap the error (web/save.go:5)."}, Said: `the agent says that it is addressed: "wrapped"`},
 		},
@@ -59,7 +63,7 @@ func scene(r review.Reviewer) review.Scene {
 
 // TestQuestion holds what each reviewer reads.
 func TestQuestion(t *testing.T) {
-	for _, r := range review.All(rules()) {
+	for _, r := range review.All(assessed()) {
 		q := review.Question(scene(r))
 		got := q.System + "\n\n-----\n\n" + q.Text + "\n-----\n\n" + string(q.Tool.Schema) + "\n"
 		file := filepath.Join("testdata", r.Name, "question.txt")
@@ -75,7 +79,7 @@ func TestQuestion(t *testing.T) {
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("%s (-want +got; write it with -update):\n%s", r.Name, diff)
 		}
-		if q.Tool.Name != "report_findings" || !json.Valid(q.Tool.Schema) {
+		if q.Tool.Name != map[bool]string{false: "report_findings", true: "give_verdict"}[r.Assesses] || !json.Valid(q.Tool.Schema) {
 			t.Errorf("tool %+v", q.Tool)
 		}
 	}
@@ -161,6 +165,27 @@ func TestQuestionSaysWhatIsLeftOut(t *testing.T) {
 	}
 	if !strings.Contains(q.System, "many words and") || !strings.Contains(q.System, "at most 6 findings") {
 		t.Error("the remit or the bound on findings is not there")
+	}
+}
+
+// TestTheQuestionForAnAssessor: it has what the other reviewers have found, nothing about answered directives, and the same bound.
+func TestTheQuestionForAnAssessor(t *testing.T) {
+	s := full(reviewer(t, assessor))
+	for range 40 {
+		s.Found = append(s.Found, protocol.ReviewStatus{Reviewer: style, Outcome: protocol.ReviewAligned, Summary: strings.Repeat("</found "+secret+"> ", 100)})
+	}
+	q := review.Question(s)
+	if n := size(q); n > review.MaxQuestion || n < review.MaxQuestion-1500 {
+		t.Errorf("%d bytes", n)
+	}
+	if wrong := enclosed(q, secret); wrong != "" {
+		t.Error(wrong)
+	}
+	if !strings.Contains(q.Text, "(other reviews are left out)") || strings.Contains(q.Text, "<answered ") {
+		t.Errorf("the question:\n%s", q.Text)
+	}
+	if _, changes, _ := strings.Cut(q.Text, "<changes "); len(changes) < 3200 {
+		t.Errorf("%d bytes are left for changes", len(changes))
 	}
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package review decides when reviewers look at the work of an agent, what they see, and what counts of what they say. Reviewers are models
-// that look between two tasks and give directives. They are silent by construction: a finding counts only if its quote stands in the tree, and
+// that look between two tasks and give directives. The assessor gives a verdict on the whole. They are silent by construction: a finding counts only if its quote stands in the tree, and
 // none counts twice.
 package review
 
@@ -29,16 +29,22 @@ type Reviewer struct {
 	Knows    knowledge.Kind
 	// Calls says whether an event calls it whatever its urgency is.
 	Calls []Event
+	// Assesses: it gives a verdict on the whole in place of findings, and looks after the other reviewers.
+	Assesses bool
 	// rule of it in a policy.
 	rule func(policy.Reviewers) policy.Reviewer
 }
 
-// all reviewers, in the order in which they look.
-var all = []Reviewer{codeStyle, design}
+// all reviewers, in the order in which they look. The assessor is the last one, because it sees what the others have found.
+var all = []Reviewer{codeStyle, design, assessor}
 
 // All are the reviewers that a policy lets run, in the order in which they look.
 func All(p policy.Effective) []Reviewer {
-	return slices.DeleteFunc(slices.Clone(all), func(r Reviewer) bool { return !p.Reviews(r.rule(p.Reviewers)) })
+	return slices.DeleteFunc(slices.Clone(all), func(r Reviewer) bool {
+		rule := r.rule(p.Reviewers)
+		unknown := r.Assesses && rule == policy.Reviewer{} // to the version that has made the policy: what follows from its records stays the same
+		return unknown || !p.Reviews(rule)
+	})
 }
 
 // Find a reviewer by its name.

@@ -12,6 +12,8 @@ type Breakpoint struct {
 	Due      []string
 	Critical bool
 	Polish   bool
+	// Diverged: the assessor has found that the work diverges, and neither another plan nor a user has ended that; nil for no divergence.
+	Diverged *Divergence
 }
 
 func (e Breakpoint) apply(s *State, _ time.Time) { s.Breakpoint = e }

@@ -176,6 +176,9 @@ func tasks(s State, now time.Time) (Action, bool) {
 		if r, plans := s.plans(); plans {
 			return Action{Kind: Plan, Request: r}, true
 		}
+		if f, is := s.diverged(); is {
+			return Action{Kind: Finish, Final: f}, true
+		}
 		if a, ok := s.requested(now); ok {
 			return a, true
 		}
@@ -208,6 +211,9 @@ func tasks(s State, now time.Time) (Action, bool) {
 	}
 	if r, plans := s.plans(); plans && !s.Tasks[i].Begun { // the task at hand ends first
 		return Action{Kind: Plan, Request: r}, true
+	}
+	if f, is := s.diverged(); is && !s.Tasks[i].Begun {
+		return Action{Kind: Finish, Final: f}, true
 	}
 	if f, waits := s.unplanned(); waits {
 		return Action{Kind: Finish, Final: f}, true

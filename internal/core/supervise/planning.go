@@ -27,7 +27,7 @@ type Planning struct {
 type Made struct {
 	// Hash of the plan; empty for none.
 	Hash string
-	// Request of the user for it, by its id; empty for the first plan.
+	// Request of the user or the assessor for it, by its id; empty for the first plan.
 	Request string
 	// Approved: a user has approved it.
 	Approved bool
@@ -48,6 +48,9 @@ func (s State) plans() (protocol.Request, bool) {
 	}
 	if i := slices.IndexFunc(s.Requests, func(r protocol.Request) bool { return r.Kind == protocol.RequestReplan }); i >= 0 {
 		return s.Requests[i], true
+	}
+	if r, wanted := s.replans(); wanted {
+		return r, true
 	}
 	return protocol.Request{}, s.Planning.Wanted
 }
@@ -140,7 +143,7 @@ func (s State) wantsCheckpoint() bool {
 
 // Planned: a model has divided the work, or could not. Orders with its tasks follow.
 type Planned struct {
-	// Request of the user for it, by its id; empty for the first plan.
+	// Request of the user or the assessor for it, by its id; empty for the first plan.
 	Request string
 	// Missing says why there is no plan; empty if there is one.
 	Missing string

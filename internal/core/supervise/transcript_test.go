@@ -220,7 +220,11 @@ func (p *player) decide(now time.Time) {
 
 // due are the names of reviewers among words.
 func due(words []string) []string {
-	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "critical" })
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word == "critical" || word == "diverged" })
+}
+
+func divergence(n string, last bool) *supervise.Divergence {
+	return &supervise.Divergence{Request: protocol.AssessorRequests + n, Reason: "It is another app.", Last: last}
 }
 
 func (p *player) describe(a supervise.Action) string {
@@ -282,8 +286,12 @@ func (p *player) describe(a supervise.Action) string {
 func (p *player) event(now time.Time, name string, args []string) {
 	e := p.parse(name, args)
 	p.state = p.state.Apply(e, now)
-	if name == "consulted" { // "consulted Design critical": that one is still due, and a Critical directive is open
-		p.state = p.state.Apply(supervise.Breakpoint{Due: due(args), Critical: slices.Contains(args, "critical")}, now)
+	if name == "consulted" { // "consulted Design critical diverged": that one is still due, a Critical directive is open, and the work diverges
+		b := supervise.Breakpoint{Due: due(args), Critical: slices.Contains(args, "critical")}
+		if slices.Contains(args, "diverged") {
+			b.Diverged = divergence("1", false)
+		}
+		p.state = p.state.Apply(b, now)
 	}
 }
 
@@ -322,6 +330,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.CalledOff{}
 	case "due": // "due CodeStyle Design": reviewers, between two tasks
 		return supervise.Breakpoint{Due: args}
+	case "diverged": // "diverged 1 last": the assessor finds that the work diverges, and has had all its plans made
+		return supervise.Breakpoint{Diverged: divergence(args[0], has("last"))}
 	case "polish": // after the last task, directives of reviewers are open
 		return supervise.Breakpoint{Polish: true}
 	case "critical": // a Critical directive of a reviewer is open

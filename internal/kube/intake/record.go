@@ -96,8 +96,11 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 	}
 	for _, r := range reviews {
 		kind, reason := corev1.EventTypeNormal, v1alpha1.ReasonReviewed
-		if r.Outcome == protocol.ReviewSkipped {
+		switch r.Outcome {
+		case protocol.ReviewSkipped:
 			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonReviewSkipped
+		case protocol.ReviewMajorDivergence: // another plan follows, or a user decides
+			kind = corev1.EventTypeWarning
 		}
 		s.options.Recorder.Eventf(caller.Feature, nil, kind, reason, "Review", "%s", runstatus.ReviewMessage(r))
 	}

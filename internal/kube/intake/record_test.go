@@ -267,20 +267,22 @@ func TestReviewsAreTold(t *testing.T) {
 	}
 	style := protocol.ReviewStatus{Reviewer: protocol.SourceCodeStyle, Task: "login/form", Outcome: protocol.ReviewMinorDrift, Directives: 1, Summary: "Code style review: 1 inconsistency, 1 cleanup directive", Time: reports.Noon}
 	design := protocol.ReviewStatus{Reviewer: protocol.SourceDesign, Task: "login/form", Outcome: protocol.ReviewSkipped, Summary: "the model is away", Time: reports.Noon}
+	assessor := protocol.ReviewStatus{Reviewer: protocol.SourceAssessor, Task: "login/form", Outcome: protocol.ReviewMajorDivergence, Summary: "Assessor review: the work diverges from the request or the plan. It is another app.", Time: reports.Noon}
 	for range 2 { // the answer to the first was lost
-		if got := r.post(t, login.Token, reports.New(1, 1, status(style)), reports.New(1, 2, status(style, design))); got.code != http.StatusOK {
+		if got := r.post(t, login.Token, reports.New(1, 1, status(style)), reports.New(1, 2, status(style, design, assessor))); got.code != http.StatusOK {
 			t.Fatalf("answered %d: %s", got.code, got.body)
 		}
 	}
-	if got := r.post(t, login.Token, reports.New(1, 3, status(style, design))); got.code != http.StatusOK {
+	if got := r.post(t, login.Token, reports.New(1, 3, status(style, design, assessor))); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
-	if got := run(t, login.Feature); len(got.Reviews) != 2 || got.Reviews[0].Reviewer != protocol.SourceCodeStyle {
+	if got := run(t, login.Feature); len(got.Reviews) != 3 || got.Reviews[0].Reviewer != protocol.SourceCodeStyle {
 		t.Errorf("recorded %+v", got.Reviews)
 	}
 	for _, want := range []string{
 		"Normal Reviewed After task login/form: Code style review: 1 inconsistency, 1 cleanup directive",
 		"Warning ReviewSkipped After task login/form: Design review was skipped: the model is away",
+		"Warning Reviewed After task login/form: Assessor review: the work diverges from the request or the plan. It is another app.",
 	} {
 		if event := <-r.recorder.Events; event != want {
 			t.Errorf("the event is %q, want %q", event, want)

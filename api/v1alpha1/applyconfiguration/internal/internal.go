@@ -1706,6 +1706,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRules
   map:
     fields:
+    - name: assessor
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRule
     - name: codeStyle
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRule

@@ -16,7 +16,9 @@ type ReviewerRulesApplyConfiguration struct {
 	Design *ReviewerRuleApplyConfiguration `json:"design,omitempty"`
 	// knowledge is the rule for the reviewer that writes down what the work taught. By default, it runs every 3 tasks and at milestones.
 	Knowledge *ReviewerRuleApplyConfiguration `json:"knowledge,omitempty"`
-	// urgencyThreshold is the urgency at which a reviewer runs before its next turn, a decimal number. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1 and a new plan 0.2. A review sets the urgency of its reviewer to 0. Defaults to "1.0".
+	// assessor is the rule for the assessor, which looks after the other reviewers and gives a verdict on the whole. By default, it runs every 5 tasks and at milestones. Its everyTasks is its first interval, at least 3 and at most 10 tasks. Then its verdicts decide.
+	Assessor *ReviewerRuleApplyConfiguration `json:"assessor,omitempty"`
+	// urgencyThreshold is the urgency at which a reviewer runs before its next turn, a decimal number. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1, a new plan 0.2 and a MinorDrift of the assessor 0.5. A review sets the urgency of its reviewer to 0. Defaults to "1.0".
 	UrgencyThreshold *string `json:"urgencyThreshold,omitempty"`
 	// maxDirectives is how many directives a reviewer can give at a time. Tidewaiter discards the less important ones. Defaults to 3.
 	MaxDirectives *int32 `json:"maxDirectives,omitempty"`
@@ -51,6 +53,14 @@ func (b *ReviewerRulesApplyConfiguration) WithDesign(value *ReviewerRuleApplyCon
 // If called multiple times, the Knowledge field is set to the value of the last call.
 func (b *ReviewerRulesApplyConfiguration) WithKnowledge(value *ReviewerRuleApplyConfiguration) *ReviewerRulesApplyConfiguration {
 	b.Knowledge = value
+	return b
+}
+
+// WithAssessor sets the Assessor field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Assessor field is set to the value of the last call.
+func (b *ReviewerRulesApplyConfiguration) WithAssessor(value *ReviewerRuleApplyConfiguration) *ReviewerRulesApplyConfiguration {
+	b.Assessor = value
 	return b
 }
 

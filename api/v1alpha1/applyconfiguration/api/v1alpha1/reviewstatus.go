@@ -18,7 +18,7 @@ type ReviewStatusApplyConfiguration struct {
 	Reviewer *string `json:"reviewer,omitempty"`
 	// task is the task after which the reviewer looked.
 	Task *string `json:"task,omitempty"`
-	// outcome is the result. Aligned: the reviewer gave no directives. MinorDrift: it gave directives. Skipped: its model did not answer, or not in a form that Tidewaiter can use, and the work continues. MajorDivergence and MilestoneComplete are for verdicts of the assessor.
+	// outcome is the result. Aligned: the reviewer gave no directives. MinorDrift: it gave directives. Skipped: its model did not answer, or not in a form that Tidewaiter can use, and the work continues. MajorDivergence: the assessor finds that the work diverges from the request or the plan, so another plan is needed. MilestoneComplete is reserved.
 	Outcome *string `json:"outcome,omitempty"`
 	// directives is the number of directives that the reviewer gave.
 	Directives *int32 `json:"directives,omitempty"`
