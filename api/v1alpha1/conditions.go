@@ -28,6 +28,8 @@ const (
 	ConditionPlanned = "Planned"
 	// ConditionGatesPassed: every gate has passed on the work, after the tasks and before the delivery; gates of aborted tasks do not count. The condition exists for Features that have gates.
 	ConditionGatesPassed = "GatesPassed"
+	// ConditionReviewersHeeded: agents of the project have addressed at least 30 % of the last 20 directives of each reviewer. The condition exists once a reviewer that runs has given 20; the message has the figures.
+	ConditionReviewersHeeded = "ReviewersHeeded"
 	// ConditionCheckpointsValid: the newest checkpoint is valid.
 	ConditionCheckpointsValid = "CheckpointsValid"
 	// ConditionWithinBudget: the budget has something left.
@@ -170,6 +172,10 @@ const (
 	ReasonWaitingForArea = "WaitingForArea"
 	// ReasonNotCompared: the policy lets areas overlap (concurrency.onOverlap Allow).
 	ReasonNotCompared = "NotCompared"
+	// ReasonDirectivesAddressed: agents of the project address the directives of reviewers often enough.
+	ReasonDirectivesAddressed = "DirectivesAddressed"
+	// ReasonFewDirectivesAddressed: agents of the project have addressed fewer than 30 % of the last 20 directives of a reviewer, which looks only when a milestone is complete. The message names it.
+	ReasonFewDirectivesAddressed = "FewDirectivesAddressed"
 	// ReasonDeliveryTouches: another Feature of the project has delivered a change to what this one works on; the message names commit and paths.
 	ReasonDeliveryTouches = "DeliveryTouches"
 	// ReasonPlanning: a model makes a plan before the first task starts.

@@ -109,6 +109,12 @@ type FeatureStatus struct {
 	// +listMapKey=feature
 	// +kubebuilder:validation:MaxItems=16
 	Deliveries []ForeignDelivery `json:"deliveries,omitempty"`
+	// reviewers has, for each reviewer that runs, how many of its last directives agents of the project have addressed. Tidewaiter counts before an attempt starts. A reviewer that has given too few directives is missing.
+	// +optional
+	// +listType=map
+	// +listMapKey=reviewer
+	// +kubebuilder:validation:MaxItems=16
+	Reviewers []ReviewerHeed `json:"reviewers,omitempty"`
 	// startTime is when the first attempt started.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -121,6 +127,23 @@ type FeatureStatus struct {
 	// run is what the watchdog reports.
 	// +optional
 	Run *RunStatus `json:"run,omitempty"`
+}
+
+// ReviewerHeed is how many of the last directives of a reviewer agents have addressed.
+type ReviewerHeed struct {
+	// reviewer is the source of its directives.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Reviewer string `json:"reviewer"`
+	// addressed is how many of the directives agents have addressed.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Addressed int32 `json:"addressed"`
+	// directives is how many of the reviewer's last directives count. Open ones do not.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Directives int32 `json:"directives"`
 }
 
 // ForeignDelivery is a delivery of another Feature.

@@ -104,6 +104,9 @@ func (r observer) remember(ctx context.Context, s *scope, from client.Reader) er
 	if err := r.lookAtDeliveries(ctx, s); err != nil {
 		return err
 	}
+	if err := r.lookAtHeeds(ctx, s); err != nil {
+		return err
+	}
 	return r.lookAtReplica(ctx, s)
 }
 

@@ -169,6 +169,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetentionRules"):
 		return &apiv1alpha1.RetentionRulesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReviewerHeed"):
+		return &apiv1alpha1.ReviewerHeedApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ReviewerRule"):
 		return &apiv1alpha1.ReviewerRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ReviewerRules"):

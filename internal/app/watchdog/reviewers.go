@@ -61,7 +61,7 @@ func (l *loop) breakpoint() supervise.Breakpoint {
 	}
 	b, is := j.Breakpoint()
 	if is {
-		for _, r := range j.Reviews.Due(l.latest.Policy, b) {
+		for _, r := range j.Reviews.Due(l.latest.Policy, l.latest.Unheeded, b) {
 			now.Due = append(now.Due, r.Name)
 		}
 	}

@@ -141,6 +141,16 @@ func TestAReviewThatIsSkipped(t *testing.T) {
 	}
 }
 
+// TestAnUnheededReviewer looks when a milestone is complete, and not after each task as its policy says.
+func TestAnUnheededReviewer(t *testing.T) {
+	t.Parallel()
+	w, _ := newReviewed(t, oneFinding, func(o *protocol.Orders) { o.Unheeded = []string{protocol.SourceCodeStyle} })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff([]string{"page/save MinorDrift CodeStyle Cleanup web/form.html", "list/show Aligned Known"}, w.reviews()); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+}
+
 // TestReviewersCostNothingUnlessAsked: without a word of a policy, no model is asked and nothing is journaled.
 func TestReviewersCostNothingUnlessAsked(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func TestReviewersLookAfterARetry(t *testing.T) {
 	}
 	p := s.Orders.Policy
 	p.Reviewers.CodeStyle.EveryTasks, p.Reviewers.CodeStyle.OnMilestone = 1, false
-	if due := s.Reviews.Due(p, review.Breakpoint{Over: 2}); len(due) != 1 || due[0].Name != protocol.SourceCodeStyle {
+	if due := s.Reviews.Due(p, nil, review.Breakpoint{Over: 2}); len(due) != 1 || due[0].Name != protocol.SourceCodeStyle {
 		t.Errorf("after two tasks of the retry: %v, have %+v", due, s.Reviews)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
 // Phase summarises a Feature for users.
@@ -55,6 +56,8 @@ type Memory struct {
 	ActiveSeconds int64
 	// Deliveries of others that concern the Feature.
 	Deliveries []deliveries.Notice
+	// Heeds are how many of their last directives agents have addressed, for the reviewers with enough of them.
+	Heeds []review.Heed
 }
 
 // JobMemory is what the status has about the current attempt's Job.

@@ -11,6 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
 // Observed is everything that a decision depends on, except the time.
@@ -44,6 +45,8 @@ type Observed struct {
 	Isolation Isolation
 	// Deliveries of others that concern this one; nil if the controller did not read them, and the status then keeps what it has.
 	Deliveries []deliveries.Notice
+	// Heeds say how many directives of the reviewers that run agents of the project have addressed; nil if the controller did not count them, and the status then keeps what it has.
+	Heeds []review.Heed
 	// Areas of other Features, compared with the areas of this one; nil before the comparison.
 	Areas *Areas
 	// Jobs of the Feature, of any attempt.

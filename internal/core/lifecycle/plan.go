@@ -150,7 +150,7 @@ func (p plan) memory(s situation) Memory {
 	}
 	m.Locks = slices.Clone(p.locks.stay)
 	m.Requests = s.answerRequests(p)
-	m.Deliveries = s.deliveries()
+	m.Deliveries, m.Heeds = s.deliveries(), s.heeds()
 	m.Phase = p.at.phase
 	switch {
 	case m.Phase != Delivered && m.Phase != Failed:

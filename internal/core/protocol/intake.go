@@ -107,6 +107,8 @@ type Orders struct {
 	// GatePods: each gate of a task runs in a pod of its own, because the agent's container cannot write to the workspace. The volumes outlive the
 	// agent's pod, and the manager knows that a task can be Proving.
 	GatePods bool `json:"gatePods,omitempty"`
+	// Unheeded has the names of the unheeded reviewers: agents of the project have addressed few of their directives, and they look only when a milestone is complete.
+	Unheeded []string `json:"unheeded,omitempty"`
 }
 
 // Ways in which a model plans. With PlanningApprove a user must approve the plan before an agent works by it.

@@ -80,13 +80,18 @@ type Breakpoint struct {
 	Milestone bool
 }
 
-// Due are the reviewers that look at a breakpoint, in their order. Each is due once at a breakpoint, and none after the assessor.
-func (h History) Due(p policy.Effective, b Breakpoint) (due []Reviewer) {
+// Due are the reviewers that look at a breakpoint, in their order. Each is due once at a breakpoint, and none after the assessor. Unheeded names the reviewers
+// that look only when a milestone is complete.
+func (h History) Due(p policy.Effective, unheeded []string, b Breakpoint) (due []Reviewer) {
 	for _, r := range All(p) {
 		rule, look := r.Rule(p), h[r.Name]
 		every := look.interval(r, rule)
 		switch {
 		case b.Over <= look.Asked, b.Over <= h[assessor.Name].Asked:
+		case slices.Contains(unheeded, r.Name):
+			if b.Milestone {
+				due = append(due, r)
+			}
 		case look.Called, p.Reviewers.UrgencyThreshold > 0 && look.Urgency >= p.Reviewers.UrgencyThreshold, rule.OnMilestone && b.Milestone, every > 0 && b.Over-look.Looked >= every:
 			due = append(due, r)
 		}

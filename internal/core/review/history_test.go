@@ -33,7 +33,7 @@ func assessed() policy.Effective {
 
 // names of the reviewers that are due.
 func names(h review.History, p policy.Effective, b review.Breakpoint) (list []string) {
-	for _, r := range h.Due(p, b) {
+	for _, r := range h.Due(p, nil, b) {
 		list = append(list, r.Name)
 	}
 	return list

@@ -158,6 +158,7 @@ func full() *v1alpha1.Feature {
 			Attempt: 3, Job: &v1alpha1.JobStatus{Name: "login-3", Run: v1alpha1.RunKindAgent, Mode: v1alpha1.ModeDeterministic},
 			Run:              &v1alpha1.RunStatus{CheckpointSequence: 9, Requests: []v1alpha1.ObservedRequest{{ID: "done", State: "Done"}}},
 			ObservedRequests: []v1alpha1.ObservedRequest{{ID: "told", State: "Failed"}},
+			Reviewers:        []v1alpha1.ReviewerHeed{{Reviewer: protocol.SourceCodeStyle, Addressed: 5, Directives: 20}, {Reviewer: protocol.SourceDesign, Addressed: 6, Directives: 20}},
 		},
 	}
 }
@@ -182,7 +183,8 @@ func TestOrders(t *testing.T) {
 			ID: "use-dict", Source: "Person", Type: "Functional", Priority: "Critical", Description: "Take the labels from the dictionary.", Rationale: "They are translated there.",
 			Files: []string{"web/dict.ts"},
 		}},
-		Locks: []string{"openapi"},
+		Locks:    []string{"openapi"},
+		Unheeded: []string{protocol.SourceCodeStyle},
 		Delivery: protocol.Delivery{
 			Branch: "topic", RequireApproval: true, ApprovedCommit: "abc", AuthorName: "Shop", AuthorEmail: "shop@example.com", Subject: "Add a login page.",
 		},

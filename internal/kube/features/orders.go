@@ -77,6 +77,11 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		o.Answers = append(o.Answers, protocol.Answer{Question: a.Question, Text: a.Text})
 	}
 	o.Directives = directives(f, effective)
+	for _, h := range heeds(f.Status.Reviewers) {
+		if !h.Heeded() {
+			o.Unheeded = append(o.Unheeded, h.Reviewer)
+		}
+	}
 	o.Stop, o.StopReason = stop(f)
 	return o
 }

@@ -40,7 +40,7 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 		ActiveSeconds:       s.ActiveSeconds,
 		Locks:               s.Locks,
 	}
-	m.Deliveries = foreignDeliveries(s.Deliveries)
+	m.Deliveries, m.Heeds = foreignDeliveries(s.Deliveries), heeds(s.Reviewers)
 	if u := s.Unserved; u != nil {
 		m.Unserved = &lifecycle.Unserved{Attempts: int(u.Attempts), Class: u.Class, Cause: u.Cause, Policy: u.PolicyHash, Backends: u.BackendsHash}
 	}
@@ -85,7 +85,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		Locks:               m.Locks,
 	}
 	s.Conditions = apiConditions(m, was, now)
-	s.Deliveries = apiDeliveries(m.Deliveries)
+	s.Deliveries, s.Reviewers = apiDeliveries(m.Deliveries), apiHeeds(m.Heeds)
 	if u := m.Unserved; u != nil {
 		s.Unserved = &v1alpha1.UnservedStatus{
 			Attempts: int32(u.Attempts), //nolint:gosec // one for each attempt

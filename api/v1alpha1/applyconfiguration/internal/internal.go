@@ -969,6 +969,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: policy
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PolicyStatus
+    - name: reviewers
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerHeed
+          elementRelationship: associative
+          keys:
+          - reviewer
     - name: rollbacks
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackStatus
@@ -1686,6 +1694,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: task
+      type:
+        scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerHeed
+  map:
+    fields:
+    - name: addressed
+      type:
+        scalar: numeric
+    - name: directives
+      type:
+        scalar: numeric
+    - name: reviewer
       type:
         scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRule

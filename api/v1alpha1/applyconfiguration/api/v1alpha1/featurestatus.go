@@ -56,6 +56,8 @@ type FeatureStatusApplyConfiguration struct {
 	ObservedRequests []ObservedRequestApplyConfiguration `json:"observedRequests,omitempty"`
 	// deliveries are the newest deliveries of other Features of the project, since this Feature began, that touch what it works on.
 	Deliveries []ForeignDeliveryApplyConfiguration `json:"deliveries,omitempty"`
+	// reviewers has, for each reviewer that runs, how many of its last directives agents of the project have addressed. Tidewaiter counts before an attempt starts. A reviewer that has given too few directives is missing.
+	Reviewers []ReviewerHeedApplyConfiguration `json:"reviewers,omitempty"`
 	// startTime is when the first attempt started.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// activeSeconds is the running time of finished attempts, in seconds. Tidewaiter compares the deadline with it plus the running time of the current attempt.
@@ -245,6 +247,19 @@ func (b *FeatureStatusApplyConfiguration) WithDeliveries(values ...*ForeignDeliv
 			panic("nil value passed to WithDeliveries")
 		}
 		b.Deliveries = append(b.Deliveries, *values[i])
+	}
+	return b
+}
+
+// WithReviewers adds the given value to the Reviewers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Reviewers field.
+func (b *FeatureStatusApplyConfiguration) WithReviewers(values ...*ReviewerHeedApplyConfiguration) *FeatureStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithReviewers")
+		}
+		b.Reviewers = append(b.Reviewers, *values[i])
 	}
 	return b
 }

@@ -1,0 +1,40 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
+)
+
+// Heeds are how many of their last directives agents have addressed, for the reviewers that run under a policy, by the statuses of all Features of a project. The directives of the Feature that
+// started last are the newest ones. It is never nil.
+func Heeds(project []v1alpha1.Feature, effective policy.Effective) []review.Heed {
+	var reviewed []*v1alpha1.Feature
+	for i := range project {
+		if f := &project[i]; f.Status.StartTime != nil && f.Status.Run != nil && len(f.Status.Run.Directives) > 0 {
+			reviewed = append(reviewed, f)
+		}
+	}
+	slices.SortFunc(reviewed, func(a, b *v1alpha1.Feature) int {
+		return cmp.Or(b.Status.StartTime.Time.Compare(a.Status.StartTime.Time), cmp.Compare(a.Name, b.Name))
+	})
+	all := review.Measure(func(yield func(source, state string) bool) {
+		for _, f := range reviewed {
+			for _, d := range slices.Backward(f.Status.Run.Directives) {
+				if !yield(d.Source, d.State) {
+					return
+				}
+			}
+		}
+	})
+	run := review.All(effective)
+	return slices.DeleteFunc(append([]review.Heed{}, all...), func(h review.Heed) bool {
+		return !slices.ContainsFunc(run, func(r review.Reviewer) bool { return r.Name == h.Reviewer })
+	})
+}
