@@ -20,8 +20,9 @@ const (
 	MaxPeers = 3
 	// MaxPeer bounds the size of such a file, in bytes: a larger one was often written by a program.
 	MaxPeer = 64 << 10
-	// maxFolders bounds the folders whose files can be peers, and MaxListed the files in them.
-	maxFolders, MaxListed = 32, 4096
+	// MaxListed bounds the files that can be peers, and maxFolders the folders that they are in.
+	MaxListed  = 4096
+	maxFolders = 32
 	// maxPeers bounds what is shown of all peers, in bytes. They get at most a third of the room that the changes have beyond minChanges.
 	maxPeers, minChanges = 3600, 4000
 )
