@@ -16,26 +16,28 @@ import (
 )
 
 // TestReviewedFeature: between two milestones and after the last one, a reviewer finds something that waits until a real agent polishes the work. Another
-// reviewer gives no answer that can be used, and is skipped. Watchdog and manager are killed meanwhile.
+// reviewer gives no answer that can be used, and is skipped. The assessor finds that the work drifts, and what it says is done in the next task. Watchdog and manager are killed meanwhile.
 func TestReviewedFeature(t *testing.T) {
 	p := newPlace(t, 10*time.Minute)
 	// The ids follow from reviewer, rule, path and quote.
-	const first, last = "code-style/004c5af8", "code-style/1de714b7"
+	const first, drift, last = "code-style/004c5af8", "assessor/cb482e46", "code-style/1de714b7"
 	finding := func(file, quote string) string {
 		return fmt.Sprintf(`{path: web/%s, line: 1, quote: "%s", rule: naming, description: Name it like the others, priority: Low}`, file, quote)
 	}
 	script := func(turns string) string { return "```script report_findings\nturns:\n" + turns + "\n```" }
+	const verdict = `- tool: {name: give_verdict, input: {verdict: MinorDrift, reason: Nobody sees when it was saved., directive: {description: Say when it was saved, path: web/save.html, line: 1, quote: "name: save"}}}`
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "reviewers"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Overrides: &v1alpha1.Rules{Reviewers: &v1alpha1.ReviewerRules{
 			CodeStyle: &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: script("- tool: {name: report_findings, input: {summary: Two names., findings: [" + finding("form.html", "name: page-form") + ", " + finding("help.html", "name: page-help") + "]}}")},
 			Design:    &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: script("- text: I like it.\n- text: As I said.")},
+			Assessor:  &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: strings.Replace(script(verdict), "report_findings", "give_verdict", 1)},
 		}},
 	}}), "create the policy")
 	about := "reviews"
 	session(t, p, "claude-code", about, `turns:
 - text: I write it.
-  run: 'mkdir -p web; case "$TIDEWAITER_TASK" in page/form) echo "name: page-form" > web/form.html;; page/save) echo "name: save" > web/save.html;; rest/help) sleep 15; echo "name: page-help" > web/help.html;; delivery/polish/*) sed -i s/page-form/form/ web/form.html; sed -i s/page-help/help/ web/help.html;; esac'
-- text: "It is written.\nDIRECTIVE `+first+`: ADDRESSED - it has the name of the others.\nDIRECTIVE `+last+`: ADDRESSED - it has one, too."`, func(s *v1alpha1.FeatureSpec) {
+  run: 'mkdir -p web; case "$TIDEWAITER_TASK" in page/form) echo "name: page-form" > web/form.html;; page/save) echo "name: save" > web/save.html;; rest/help) sleep 15; echo "name: page-help" > web/help.html; echo today >> web/save.html;; delivery/polish/*) sed -i s/page-form/form/ web/form.html; sed -i s/page-help/help/ web/help.html;; esac'
+- text: "It is written.\nDIRECTIVE `+first+`: ADDRESSED - it has the name of the others.\nDIRECTIVE `+drift+`: ADDRESSED - it says when.\nDIRECTIVE `+last+`: ADDRESSED - it has one, too."`, func(s *v1alpha1.FeatureSpec) {
 		s.Plan.Milestones = []v1alpha1.Milestone{
 			{Name: "page", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Add the form."}, {Name: "save", Instructions: "Save it."}}},
 			{Name: "rest", Tasks: []v1alpha1.Task{{Name: "help", Instructions: "Add help."}}},
@@ -57,17 +59,18 @@ func TestReviewedFeature(t *testing.T) {
 	for _, d := range f.Status.Run.Directives {
 		given = append(given, d.ID+" "+d.Source+" "+d.State)
 	}
-	if want := []string{"page/save CodeStyle MinorDrift 1", "page/save Design Skipped 0", "rest/help CodeStyle MinorDrift 1", "rest/help Design Skipped 0"}; !slices.Equal(reviews, want) {
+	if want := []string{"page/save CodeStyle MinorDrift 1", "page/save Design Skipped 0", "page/save Assessor MinorDrift 1",
+		"rest/help CodeStyle MinorDrift 1", "rest/help Design Skipped 0", "rest/help Assessor Aligned 0"}; !slices.Equal(reviews, want) {
 		t.Errorf("status.run.reviews %q, want %q", reviews, want)
 	}
 	if want := []string{"page/form Done", "page/save Done", "rest/help Done", "delivery/polish/1 Done"}; !slices.Equal(tasks, want) {
 		t.Errorf("status.run.tasks %q, want %q", tasks, want)
 	}
-	if want := []string{first + " CodeStyle Addressed", last + " CodeStyle Addressed"}; !slices.Equal(given, want) {
+	if want := []string{first + " CodeStyle Addressed", drift + " Assessor Addressed", last + " CodeStyle Addressed"}; !slices.Equal(given, want) {
 		t.Errorf("status.run.directives %q, want %q", given, want)
 	}
 	history := p.history(f.Status.Branch)
-	for _, line := range []string{"name: form\n", "name: save\n", "name: help\n"} {
+	for _, line := range []string{"name: form\n", "name: save\n", "today\n", "name: help\n"} {
 		if !strings.Contains(history, line) {
 			t.Errorf("the branch lacks %q", line)
 		}
