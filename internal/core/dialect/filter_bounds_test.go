@@ -95,8 +95,8 @@ func TestFilterIsLinear(t *testing.T) {
 		}()
 		select {
 		case <-done:
-		case <-time.After(10 * time.Second):
-			t.Fatalf("%s: it takes longer than 10 s", tc.body)
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: it takes longer than a minute", tc.body)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func TestManyPlansAreComparedInBoundedTime(t *testing.T) {
 			t.Error("what takes too long to compare does not overlap")
 		}
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }

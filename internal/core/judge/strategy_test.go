@@ -80,7 +80,7 @@ func TestAutoComparesWildcardsInBoundedTime(t *testing.T) {
 	if got, reason := Strategy(plan, nil, auto); got != policy.StrategyShadow || !strings.Contains(reason, "too many") {
 		t.Errorf("%s: %s", got, reason)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }

