@@ -88,6 +88,7 @@ func TestADivergenceInTheJournal(t *testing.T) {
 		"with another plan":          {[]journal.Record{diverges(3), replan("assessor/1")}, nil},
 		"with a plan of a user":      {[]journal.Record{diverges(3), replan("mine")}, nil},
 		"after a user has decided":   {append([]journal.Record{diverges(3)}, blocked(2)...), nil},
+		"lost after a decision":      {append(append([]journal.Record{diverges(3)}, blocked(2)...), diverges(6), journal.Record{Attempt: &journal.Attempt{Epoch: 3, Run: protocol.RunAgent}}), stands("2", false)},
 		"again":                      {again[:3], stands("2", false)},
 		"for the fourth time":        {again, stands("4", true)},
 		"after a decision about it":  {append(append(append([]journal.Record{}, again...), blocked(2)...), diverges(15)), stands("5", false)},

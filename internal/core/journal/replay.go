@@ -316,8 +316,9 @@ func (s *State) attempt(a Attempt) error {
 	case a.Run == "":
 		return fmt.Errorf("attempt %d without its kind of run", a.Epoch)
 	}
+	// The attempt follows because a user has decided so. After one that was lost, nobody has: the final report is that of an attempt before it.
+	decided := s.Finished && s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
-	decided := s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked // the attempt follows because a user has decided so
 	if _, inPods := s.Gating(); decided || !inPods {
 		s.Results = gates.Lasting(s.Results)
 	}
