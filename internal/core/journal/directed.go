@@ -24,7 +24,7 @@ func (s State) TasksDone() (n int) {
 	return n
 }
 
-// Holds says whether Low and Cleanup directives of reviewers wait: the policy has polish tasks, and the agent works on none.
+// Holds says whether Low and Cleanup directives of reviewers wait: the policy has polish tasks that are not used up, and the agent works on none.
 func (s State) Holds() bool {
-	return s.Orders != nil && s.Orders.Policy.Reviewers.PolishTasks > 0 && !protocol.Polishes(s.Working())
+	return s.Orders != nil && len(s.polished()) < s.Orders.Policy.Reviewers.PolishTasks && !protocol.Polishes(s.Working())
 }

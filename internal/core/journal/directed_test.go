@@ -25,18 +25,23 @@ func TestDirected(t *testing.T) {
 	}
 }
 
-// TestHolds: directives of reviewers that can wait are held until a polish task is at work, if the policy has such tasks.
+// TestHolds: directives of reviewers that can wait are held until a polish task is at work, if the policy has such tasks and they are not used up.
 func TestHolds(t *testing.T) {
 	begun := func(name string) journal.Record { return journal.Record{TaskBegun: &journal.TaskBegun{Name: name}} }
+	added := func(n string) journal.Record {
+		return journal.Record{TaskAdded: &journal.TaskAdded{Name: protocol.PolishPrefix + n, Text: "Polish it."}}
+	}
 	for name, c := range map[string]struct {
 		records []journal.Record
 		want    bool
 	}{
-		"before orders":   {nil, false},
-		"before a task":   {[]journal.Record{reviewedOrders("form")}, true},
-		"in a task":       {[]journal.Record{reviewedOrders("form"), begun("form")}, true},
-		"in a polish one": {[]journal.Record{reviewedOrders("delivery/polish/1"), begun("delivery/polish/1")}, false},
-		"without them":    {[]journal.Record{{Orders: &protocol.Orders{}}}, false},
+		"before orders":    {nil, false},
+		"before a task":    {[]journal.Record{reviewedOrders("form")}, true},
+		"in a task":        {[]journal.Record{reviewedOrders("form"), begun("form")}, true},
+		"in a polish one":  {[]journal.Record{reviewedOrders("delivery/polish/1"), begun("delivery/polish/1")}, false},
+		"after one of two": {[]journal.Record{reviewedOrders("form"), added("1")}, true},
+		"used up":          {[]journal.Record{reviewedOrders("form"), added("1"), added("2"), begun("form")}, false},
+		"without them":     {[]journal.Record{{Orders: &protocol.Orders{}}}, false},
 	} {
 		s, err := journal.Replay(append([]journal.Record{attempt1, base}, c.records...))
 		if err != nil || s.Holds() != c.want {

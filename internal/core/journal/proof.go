@@ -51,17 +51,22 @@ func (s State) NextAdded() string { return fmt.Sprintf("%s%d", protocol.GatesPre
 // NextPolish is the name of the next task in which the agent addresses directives of reviewers, of which the given ones are open. It is empty
 // if all are closed, if the policy's number of such tasks is used up, or if the last one left the same directives open.
 func (s State) NextPolish(open []string) string {
-	var polished []TaskAdded
-	for _, t := range s.Added {
-		if t.Polishes() {
-			polished = append(polished, t)
-		}
-	}
+	polished := s.polished()
 	n := len(polished)
 	if len(open) == 0 || s.Orders == nil || n >= s.Orders.Policy.Reviewers.PolishTasks || n > 0 && slices.Equal(polished[n-1].Directives, open) {
 		return ""
 	}
 	return fmt.Sprintf("%s%d", protocol.PolishPrefix, n+1)
+}
+
+// polished are the polish tasks that were added.
+func (s State) polished() (all []TaskAdded) {
+	for _, t := range s.Added {
+		if t.Polishes() {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // Complete are orders with the tasks that were added. The gates of the last task of the orders prove the corrected work too.

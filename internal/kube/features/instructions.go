@@ -16,7 +16,7 @@ const knowledgePlace = "(Here the watchdog puts the rules of the documents in do
 
 // Facts for the agent of a Feature that begins a task now.
 func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instructions.Facts {
-	known, finished := map[string]v1alpha1.TaskStatus{}, 0
+	known, finished, polished := map[string]v1alpha1.TaskStatus{}, 0, 0
 	var states []protocol.DirectiveStatus
 	given := directives(f, effective)
 	if run := f.Status.Run; run != nil {
@@ -24,6 +24,9 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 			known[t.Name] = t
 			if !protocol.Directs(t.Name) && (t.State == protocol.TaskDone || t.State == protocol.TaskAborted) {
 				finished++
+			}
+			if protocol.Polishes(t.Name) {
+				polished++
 			}
 		}
 		for _, d := range run.Directives {
@@ -47,7 +50,7 @@ func Facts(f *v1alpha1.Feature, effective policy.Effective, task string) instruc
 	if effective.Knowledge.Inject {
 		facts.Knowledge = []string{knowledgePlace}
 	}
-	hold := effective.Reviewers.PolishTasks > 0 && !protocol.Polishes(task)
+	hold := polished < effective.Reviewers.PolishTasks && !protocol.Polishes(task)
 	facts.Directives = directed.Reported(states, given, finished).Hold(hold).Instructions()
 	return facts
 }

@@ -81,6 +81,13 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 		}
 		effective := policy.Effective{Reviewers: policy.Reviewers{PolishTasks: rapid.IntRange(0, 2).Draw(r, "polish tasks")}}
 		j.Orders = &protocol.Orders{Policy: effective, Tasks: o.Tasks}
+		for i := range rapid.IntRange(0, 2).Draw(r, "polished") { // a user has added tasks then
+			name := fmt.Sprint(protocol.PolishPrefix, i+1)
+			j.Added, j.Tasks[name] = append(j.Added, journal.TaskAdded{Name: name}), journal.Task{Done: true}
+			report.Tasks = append(report.Tasks, protocol.TaskStatus{Name: name, State: protocol.TaskDone})
+		}
+		listed := o.Tasks
+		o = j.Complete(o)
 		given := func() directed.List {
 			return j.Directives.Given(slices.Concat(o.Directives, j.Found), j.TasksDone()).Hold(j.Holds())
 		}
@@ -100,7 +107,7 @@ func TestFactsAreTheWatchdogs(t *testing.T) {
 		}
 		run := runstatus.Bound(runstatus.Fold(v1alpha1.RunStatus{}, f.Name, 1, []protocol.Report{{Epoch: 1, Sequence: 1, Status: &report}}))
 		f.Status.Run = &run
-		task := o.Tasks[rapid.IntRange(0, len(o.Tasks)-1).Draw(r, "task")].Name
+		task := listed[rapid.IntRange(0, len(listed)-1).Draw(r, "task")].Name
 		bounds := Bounds(f, policy.Effective{})
 		want := instructions.Of(o, task, bounds, func(name string) instructions.Task {
 			is := instructions.Task{Done: j.Tasks[name].Done, Aborted: j.Tasks[name].Aborted, Work: works[name]}
