@@ -58,12 +58,16 @@ func Folders(changes []Change) []string {
 // result does not depend on the sequence of either list.
 func Peers(changes []Change, files []Listed) []string {
 	changed := map[string]bool{}
-	like := map[string][]kin{}
+	like := map[string]*kin{}
 	for _, c := range changes {
 		changed[c.Path] = true
-		if c.Kind != judge.Deleted {
-			like[sort(c.Path)] = append(like[sort(c.Path)], kin{nameWords(c.Path), c.Size})
+		if c.Kind == judge.Deleted {
+			continue
 		}
+		if like[sort(c.Path)] == nil {
+			like[sort(c.Path)] = &kin{having: map[string][]int{}}
+		}
+		like[sort(c.Path)].add(nameWords(c.Path), c.Size)
 	}
 	type match struct {
 		path   string
@@ -72,20 +76,18 @@ func Peers(changes []Change, files []Listed) []string {
 	}
 	var matches []match
 	for _, f := range files {
-		if changed[f.Path] || f.Size == 0 || f.Size > MaxPeer || len(f.Path) > MaxPath {
+		k := like[sort(f.Path)]
+		if k == nil || changed[f.Path] || f.Size == 0 || f.Size > MaxPeer || len(f.Path) > MaxPath {
 			continue
 		}
-		words := nameWords(f.Path)
 		best := match{path: f.Path, common: -1}
-		for _, k := range like[sort(f.Path)] {
-			m := match{f.Path, k.common(words), max(k.size-f.Size, f.Size-k.size)}
+		for i, common := range k.common(nameWords(f.Path)) {
+			m := match{f.Path, common, max(k.sizes[i]-f.Size, f.Size-k.sizes[i])}
 			if cmp.Or(cmp.Compare(best.common, m.common), cmp.Compare(m.apart, best.apart)) < 0 {
 				best = m
 			}
 		}
-		if best.common >= 0 {
-			matches = append(matches, best)
-		}
+		matches = append(matches, best)
 	}
 	plain.SortStable(matches, func(a, b *match) int {
 		return cmp.Or(cmp.Compare(b.common, a.common), cmp.Compare(a.apart, b.apart), strings.Compare(a.path, b.path))
@@ -100,17 +102,27 @@ func Peers(changes []Change, files []Listed) []string {
 // sort of a file: its extension, or its name if it has none.
 func sort(file string) string { return cmp.Or(path.Ext(file), path.Base(file)) }
 
-// kin is a changed file: the words of its name and its size.
+// kin are the changed files of one sort.
 type kin struct {
-	words []string
-	size  int64
+	sizes []int64
+	// having says which of them have a word in their names. Without it, a comparison of each word with each other one takes seconds.
+	having map[string][]int
 }
 
-// common is how many words of a name are in the name of the changed file.
-func (k kin) common(words []string) (n int) {
+// add a changed file, with the words of its name.
+func (k *kin) add(words []string, size int64) {
 	for _, w := range words {
-		if slices.Contains(k.words, w) {
-			n++
+		k.having[w] = append(k.having[w], len(k.sizes))
+	}
+	k.sizes = append(k.sizes, size)
+}
+
+// common is how many words of a name are in the name of each changed file.
+func (k *kin) common(words []string) []int {
+	n := make([]int, len(k.sizes))
+	for _, w := range words {
+		for _, i := range k.having[w] {
+			n[i]++
 		}
 	}
 	return n

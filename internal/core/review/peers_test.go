@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -88,6 +89,32 @@ func TestPeersAreAFunctionOfSets(t *testing.T) {
 			t.Fatalf("peers %q of %+v", got, changes)
 		}
 	})
+}
+
+// TestPeersOfLongNames: names that an agent makes of many words do not cost seconds.
+func TestPeersOfLongNames(t *testing.T) {
+	named := func(n int) string {
+		words := make([]string, 16)
+		for i := range words {
+			words[i] = fmt.Sprintf("w%03dx%02d", n, i)
+		}
+		return fmt.Sprintf("%s.go", strings.Join(words, "-"))
+	}
+	var changes []review.Change
+	for i := range 500 {
+		changes = append(changes, review.Change{Path: named(i), Kind: judge.Added})
+	}
+	var files []review.Listed
+	for i := range review.MaxListed {
+		files = append(files, review.Listed{Path: fmt.Sprintf("%d/%s", i, named(500+i%90)), Size: 10})
+	}
+	begun := time.Now()
+	if got := review.Peers(changes, files); len(got) != 2*review.MaxPeers {
+		t.Errorf("picked %q", got)
+	}
+	if took := time.Since(begun); took > 1500*time.Millisecond { // 0.1 s
+		t.Errorf("took %s", took)
+	}
 }
 
 // TestPeersInTheQuestion stand without their license and within their share, and a file cannot end its part.
