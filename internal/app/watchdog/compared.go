@@ -8,6 +8,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
@@ -123,16 +124,22 @@ func (x *acts) beside(ctx context.Context, root objects.ID, folders []string) (f
 	return files, errors.Join(err, errs)
 }
 
-// nearest is a folder of a tree, or the nearest one above it that the tree has.
-func (x *acts) nearest(ctx context.Context, root objects.ID, folder string) (string, objects.ID, error) {
-	for ; folder != "."; folder = path.Dir(folder) {
-		e, is, err := x.services.repository.Entry(ctx, root, folder)
+// nearest is a folder of a tree, or the nearest one above it that the tree has. It goes down from the root: the other way, it would read each folder on the
+// way once for each one below that is new, and an agent chooses how deep these are.
+func (x *acts) nearest(ctx context.Context, root objects.ID, folder string) (at string, id objects.ID, err error) {
+	at, id = ".", root
+	if folder == at {
+		return at, id, nil
+	}
+	for name := range strings.SplitSeq(folder, "/") {
+		e, is, err := x.services.repository.Entry(ctx, id, name)
 		if err != nil {
 			return "", root, err
 		}
-		if is && e.Mode == objects.ModeTree {
-			return folder, e.ID, nil
+		if !is || e.Mode != objects.ModeTree {
+			break
 		}
+		at, id = path.Join(at, name), e.ID
 	}
-	return folder, root, nil
+	return at, id, nil
 }
