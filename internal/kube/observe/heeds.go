@@ -9,11 +9,12 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
 // Heeds are how many of their last directives agents have addressed, for the reviewers that run under a policy, by the statuses of all Features of a project. The directives of the Feature that
-// started last are the newest ones. It is never nil.
+// started last are the newest ones. Those that the agent of a Feature that is over received and left open count as Dropped. It is never nil.
 func Heeds(project []v1alpha1.Feature, effective policy.Effective) []review.Heed {
 	var reviewed []*v1alpha1.Feature
 	for i := range project {
@@ -27,7 +28,11 @@ func Heeds(project []v1alpha1.Feature, effective policy.Effective) []review.Heed
 	all := review.Measure(func(yield func(source, state string) bool) {
 		for _, f := range reviewed {
 			for _, d := range slices.Backward(f.Status.Run.Directives) {
-				if !yield(d.Source, d.State) {
+				state := d.State
+				if state == protocol.DirectiveActive && f.Status.CompletionTime != nil { // no agent addresses it any more
+					state = protocol.DirectiveDropped
+				}
+				if !yield(d.Source, state) {
 					return
 				}
 			}

@@ -17,7 +17,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
-// TestHeeds: the directives of the Feature that started last are the newest ones, in whatever sequence the cache lists Features. Only reviewers that run have a figure.
+// TestHeeds: the directives of the Feature that started last are the newest ones, in whatever sequence the cache lists Features. Those that the agent of a Feature
+// that is over has left open count as not addressed. Only reviewers that run have a figure.
 func TestHeeds(t *testing.T) {
 	gave := func(name string, age time.Duration, source string, states ...string) v1alpha1.Feature {
 		f := feature(name, types.UID(name))
@@ -38,6 +39,10 @@ func TestHeeds(t *testing.T) {
 		gave("old", 2*time.Hour, style, done, done), gave("new", time.Hour, style, done, dropped), gave("newest", 0, style, dropped, protocol.DirectivePending),
 		gave("design", 0, design, done, done), waiting,
 	}
+	ignored := gave("ignored", 0, style, protocol.DirectiveActive, protocol.DirectiveActive)
+	atWork := ignored.DeepCopy()
+	ended := metav1.NewTime(noon)
+	ignored.Status.CompletionTime = &ended
 	yes := true
 	styleOnly := policy.Effective{Reviewers: policy.Reviewers{UrgencyThreshold: 100, CodeStyle: policy.Reviewer{Enabled: &yes}}}
 	both := policy.Effective{Reviewers: policy.Reviewers{UrgencyThreshold: 100, CodeStyle: policy.Reviewer{Enabled: &yes}, Design: policy.Reviewer{Enabled: &yes}}}
@@ -51,6 +56,8 @@ func TestHeeds(t *testing.T) {
 		"one runs":            {project, styleOnly, []review.Heed{{Reviewer: style, Addressed: 0, Of: 20}}},
 		"both run":            {project, both, []review.Heed{{Reviewer: style, Addressed: 0, Of: 20}, {Reviewer: design, Addressed: 20, Of: 20}}},
 		"older ones":          {project[:2], styleOnly, []review.Heed{{Reviewer: style, Addressed: 10, Of: 20}}},
+		"left open":           {append([]v1alpha1.Feature{ignored}, project[0]), styleOnly, []review.Heed{{Reviewer: style, Addressed: 0, Of: 20}}},
+		"can be addressed":    {append([]v1alpha1.Feature{*atWork}, project[0]), styleOnly, []review.Heed{{Reviewer: style, Addressed: 20, Of: 20}}},
 		"none runs":           {project, policy.Effective{}, []review.Heed{}},
 	} {
 		if diff := cmp.Diff(c.want, Heeds(c.project, c.policy)); diff != "" {
