@@ -84,6 +84,10 @@ func TestARetryAfterEveryTaskWasAborted(t *testing.T) {
 	if got := s.Tasks["form"]; got.Over() || got.Aborting != nil || s.Working() != "form" {
 		t.Errorf("after a retry: %+v", got)
 	}
+	lost := slices.Concat([]journal.Record{attempt1, final, attempt2}, aborting()[1:], []journal.Record{attempt3})
+	if got := read(t, write(t, lost...)).Tasks["form"]; !got.Aborted { // nobody has asked for the third attempt
+		t.Errorf("aborted after a retry, in an attempt that was lost: %+v", got)
+	}
 }
 
 // TestFailuresOfATask are those that final reports count, of attempts with an agent.

@@ -316,8 +316,8 @@ func (s *State) attempt(a Attempt) error {
 	case a.Run == "":
 		return fmt.Errorf("attempt %d without its kind of run", a.Epoch)
 	}
-	// The attempt follows because a user has decided so. After one that was lost, nobody has: the final report is that of an attempt before it.
-	decided := s.Finished && s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked
+	// The attempt follows because a user has decided so. After an agent's attempt that was lost, nobody has: the final report is that of an attempt before it.
+	decided := (s.Finished || s.Run != protocol.RunAgent) && s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
 	if _, inPods := s.Gating(); decided || !inPods {
 		s.Results = gates.Lasting(s.Results)
@@ -326,7 +326,7 @@ func (s *State) attempt(a Attempt) error {
 		s.Proofs, s.Spent = gates.Lasting(s.Proofs), 0
 		s.Diverged, s.Decided = nil, s.Divergences
 	}
-	again := s.again(a.Run)
+	again := decided && s.again(a.Run)
 	for name, t := range s.Tasks {
 		switch {
 		case t.Aborted && again && !protocol.Directs(name): // it begins as if for the first time
