@@ -53,13 +53,13 @@ func seeded(t *testing.T, folders []string) (*acts, objects.ID) {
 
 // TestFilesBesideDeepFolders: a look reads each folder on the way to a new one once, however deep an agent makes it.
 func TestFilesBesideDeepFolders(t *testing.T) {
-	below := strings.Split(strings.Repeat("a/", 63)+"a", "/")
+	below := strings.Split(strings.Repeat("a/", 127)+"a", "/")
 	x, root := seeded(t, below)
 	var folders []string
 	for i := range 32 {
-		folders = append(folders, strings.Join(below, "/")+fmt.Sprintf("/new%d", i)+strings.Repeat("/b", 62))
+		folders = append(folders, strings.Join(below, "/")+fmt.Sprintf("/new%d", i)+strings.Repeat("/b", 126))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it needs 2 s, and 50 s if it reads folders again for each one below
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // it needs seconds, and minutes if it reads folders again for each one below
 	defer cancel()
 	files, err := x.beside(ctx, root, folders)
 	if err != nil {
