@@ -79,10 +79,10 @@ func TestReviewedFeature(t *testing.T) {
 	p.must(err, "ask the provider")
 	questions, told, early := 0, false, false
 	for _, a := range asked {
-		if strings.Contains(a.Body, "report_findings") && strings.Contains(a.Body, "The nonce of the marks") {
+		if strings.Contains(a.Body, `"name":"report_findings"`) && strings.Contains(a.Body, "The nonce of the marks") {
 			questions++
 		}
-		if strings.Contains(a.Body, "ACTIVE DIRECTIVES") && strings.Contains(a.Body, first) {
+		if strings.Contains(a.Body, "ACTIVE DIRECTIVES") && strings.Contains(a.Body, "Name it like the others (web/form.html:1).") {
 			polishes := strings.Contains(a.Body, "The work is done. Address each directive")
 			told, early = told || polishes, early || !polishes
 		}
