@@ -210,9 +210,9 @@ func (x *acts) remains(ctx context.Context, o protocol.Orders, have journal.Task
 	return notice.Remains(naming.Checkpoint(o.Feature.Name, j.Chain.Sequence), changes)
 }
 
-// reply tells an agent that continues its session what became of its question: the answer, if it has not heard it. One that came while the pod ended for
-// the question is told in any case: whatever took it may not have had the time to read it. Without an answer the agent has to guess, if its pod had ended
-// for the question, or to ask again.
+// reply tells an agent that continues its session what became of its question: the answer, if it has not heard it. After a
+// pod that ended for the question, reply repeats an answer: the process that got it may have ended before it read it. Without an answer the agent has to
+// guess, if its pod had ended for the question, or to ask again.
 func (x *acts) reply(have journal.Task) string {
 	if have.Asked == nil || !have.Interrupted || have.Correction != "" {
 		return ""

@@ -62,7 +62,7 @@ func TestTheAssessorLooksAfterTheReviewers(t *testing.T) {
 	}
 }
 
-// TestAnAssessorThatIsAway is skipped, and is asked at the next breakpoint again.
+// TestAnAssessorThatIsAway: the watchdog skips it, and asks it again at the next breakpoint.
 func TestAnAssessorThatIsAway(t *testing.T) {
 	t.Parallel()
 	w, _ := newReviewed(t, oneFinding, onlyAssessor("- text: All is well."))
