@@ -32,10 +32,10 @@ func TestABackendThatComesLate(t *testing.T) {
 	start(t, "manager", "--image=tidewaiter:test", "--intake-bind-address="+addresses.Free(), "--metrics-bind-address=0")
 	g := start(t, "gateway", "--proxy-bind-address="+addresses.Free(), "--metrics-bind-address=0", "--ledger-bind-address="+addresses.Free(), "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
 	project := env.Project(t)
-	feature := func(name string) *v1alpha1.Feature {
+	feature := func(name, runtime string) *v1alpha1.Feature {
 		f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: name}, Spec: v1alpha1.FeatureSpec{
 			Repository: v1alpha1.Repository{URL: "https://git.example.com/" + name + ".git"}, Prompt: "Work.",
-			Agent: v1alpha1.Agent{Runtime: "claude-code", Image: "example.com/agent:1"},
+			Agent: v1alpha1.Agent{Runtime: runtime, Image: "example.com/agent:1"},
 		}}
 		if err := env.Client.Create(t.Context(), f); err != nil {
 			t.Fatal(err)
@@ -59,13 +59,16 @@ func TestABackendThatComesLate(t *testing.T) {
 	config := func(dialect, more string) string {
 		return fmt.Sprintf("backends:\n- {name: main, dialects: [%s], baseURL: \"https://api.example.com\", models: [{name: large}]%s}\n", dialect, more)
 	}
+	// Each Feature waits with the configuration that the one before started with: the manager knows it.
+	runtimes := []struct{ name, dialect string }{{"claude-code", "anthropic"}, {"codex", "openai-responses"}}
+	configure(t, config("openai-chat", ""))
 	var took []time.Duration
 	for round := range 5 {
-		configure(t, config("openai-chat", ""))
-		f := feature(fmt.Sprint("late-", round))
+		runtime := runtimes[round%2]
+		f := feature(fmt.Sprint("late-", round), runtime.name)
 		until(f, "it waits", waits)
 		began := time.Now()
-		configure(t, config("anthropic", ""))
+		configure(t, config(runtime.dialect, ""))
 		until(f, "it starts", func(c metav1.Condition) bool { return c.Status == metav1.ConditionTrue && f.Status.Attempt == 1 })
 		took = append(took, time.Since(began).Round(time.Millisecond))
 		if f.Status.Failures != 0 || f.Status.Unserved != nil {
@@ -77,14 +80,13 @@ func TestABackendThatComesLate(t *testing.T) {
 		t.Errorf("a Feature starts %v after its backend was applied, want 2 s at the most", took)
 	}
 	project = env.Project(t) // as many agents run in the other one as may by default
-	configure(t, config("openai-chat", ""))
-	f := feature("refused")
+	f := feature("refused", "codex")
 	until(f, "it waits", waits)
-	configure(t, config("anthropic", ", kind: mystery"))
+	configure(t, config("openai-responses", ", kind: mystery"))
 	until(f, "it says what is wrong", func(c metav1.Condition) bool {
 		return waits(c) && containsAll(c.Message, "the last good one stays in force", `backends[0].kind: "mystery"`)
 	})
-	configure(t, config("anthropic", ", key: main"))
+	configure(t, config("openai-responses", ", key: main"))
 	until(f, "it says which key is missing", func(c metav1.Condition) bool { return waits(c) && containsAll(c.Message, `the entry "main"`) })
 	keep(t, map[string]string{"main": "secret-of-main"})
 	until(f, "it starts with its key", func(c metav1.Condition) bool { return c.Status == metav1.ConditionTrue && f.Status.Attempt == 1 })
@@ -95,7 +97,7 @@ func TestABackendThatComesLate(t *testing.T) {
 	if text := announced(t); containsAll(text, protocol.InForcePrefix) {
 		t.Errorf("said by a gateway that is gone: %s", text)
 	}
-	f = feature("nobody")
+	f = feature("nobody", "codex")
 	until(f, "it is not started", func(metav1.Condition) bool {
 		c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
 		return c != nil && c.Reason == v1alpha1.ReasonSystemNotReady && f.Status.Attempt == 0
