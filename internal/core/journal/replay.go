@@ -64,6 +64,8 @@ type State struct {
 	Reviews  review.History          `json:",omitempty"`
 	Found    []protocol.Directive    `json:",omitempty"`
 	Reviewed []protocol.ReviewStatus `json:",omitempty"`
+	// Written are the documents of the project's knowledge that reviewers have written since the Feature began: their whole texts, by path.
+	Written map[string]string `json:"written,omitempty"`
 	// Answered are the directives of reviewers that agents have answered since their reviewers looked, the oldest first.
 	Answered []protocol.Directive `json:",omitempty"`
 	// Diverged is the newest MajorDivergence that is not over; nil for none. Divergences is how many there were, and Decided how many of them were over when

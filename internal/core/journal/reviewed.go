@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -40,6 +41,15 @@ type Reviewed struct {
 	StillThere []string `json:"stillThere,omitempty"`
 	// Diverged is the reason of a MajorDivergence; empty for other outcomes.
 	Diverged string `json:"diverged,omitempty"`
+	// Documents that it wrote.
+	Documents []Written `json:"documents,omitempty"`
+}
+
+// Written is a document of the project's knowledge that a reviewer has written. It takes the place of an earlier one with the same path.
+type Written struct {
+	// Path in the repository, and the Text of the whole file.
+	Path string `json:"path"`
+	Text string `json:"text"`
 }
 
 // Diverged is a MajorDivergence of the assessor that no other plan and no user has ended.
@@ -58,6 +68,12 @@ func (s *State) reviewed(r Record) error {
 	reviewer, known := review.Find(v.Reviewer)
 	if !known || v.Outcome == "" || (v.Diverged != "") != (v.Outcome == protocol.ReviewMajorDivergence) || v.Diverged != "" && !reviewer.Assesses {
 		return fmt.Errorf("a review of %q with outcome %q", v.Reviewer, v.Outcome)
+	}
+	for _, d := range v.Documents {
+		if _, _, err := knowledge.Locate(d.Path); err != nil || d.Text == "" { // the reader of documents may become stricter: it leaves them out then
+			return fmt.Errorf("a review of %q with the document %q", v.Reviewer, d.Path)
+		}
+		s.Written = with(s.Written, d.Path, d.Text)
 	}
 	again := s.checked(*v)
 	switch {

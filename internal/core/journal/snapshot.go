@@ -59,6 +59,9 @@ func (s *State) snapshot(n Snapshot) error {
 	if n.State.Answered == nil { // so is one without answers that reviewers are to check
 		now.Answered = nil
 	}
+	if n.State.Written == nil { // so is one without documents of reviewers
+		now.Written = nil
+	}
 	now.Tasks = maps.Clone(now.Tasks)
 	for name, t := range now.Tasks { // so is one without the works of tasks, or without the checkpoints before them, and who began to read with it knows no more
 		if n.State.Tasks[name].Work == (protocol.TaskWork{}) {
@@ -81,7 +84,7 @@ func (s *State) snapshot(n Snapshot) error {
 	if !bytes.Equal(have, want) {
 		return errSnapshot
 	}
-	s.Tasks, s.Gated, s.Reviews, s.Answered = now.Tasks, now.Gated, now.Reviews, now.Answered
+	s.Tasks, s.Gated, s.Reviews, s.Answered, s.Written = now.Tasks, now.Gated, now.Reviews, now.Answered, now.Written
 	return nil
 }
 

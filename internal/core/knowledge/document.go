@@ -79,7 +79,7 @@ const (
 	Low    Confidence = "low"
 )
 
-// Document of the knowledge of a team, without what no agent gets.
+// Document of the knowledge of a team.
 type Document struct {
 	// Path in the repository, and the Kind and Name that follow from it.
 	Path string
@@ -97,6 +97,8 @@ type Document struct {
 	Title string
 	// Rules are the lines that agents get.
 	Rules []string
+	// Examples, Rationale and Changelog are the lines of the sections that no agent gets.
+	Examples, Rationale, Changelog []string
 }
 
 // name of a document.
@@ -156,6 +158,8 @@ const (
 	fieldPaths      = "Paths"
 
 	sectionRules     = "Rules"
+	sectionExamples  = "Examples"
+	sectionRationale = "Rationale"
 	sectionChangelog = "Changelog"
 )
 
@@ -163,7 +167,9 @@ func fields() []string {
 	return []string{fieldAuthor, fieldStatus, fieldSupersedes, fieldConfidence, fieldPaths}
 }
 
-func sections() []string { return []string{sectionRules, "Examples", "Rationale", sectionChangelog} }
+func sections() []string {
+	return []string{sectionRules, sectionExamples, sectionRationale, sectionChangelog}
+}
 
 // reader of a document, line by line.
 type reader struct {
@@ -172,8 +178,8 @@ type reader struct {
 	seen map[string]bool
 	// section in which the next line stands; empty in the head. fence is what ends the block of code in which it stands; empty outside of one.
 	section, fence string
-	// changes are the lines of the changelog that are not empty, and size the characters of the rules.
-	changes, size int
+	// size is the number of characters of the rules.
+	size int
 }
 
 // line takes the next line.
@@ -194,17 +200,25 @@ func (r *reader) line(line string) error {
 	case r.fence == "" && (strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~")):
 		r.fence = text[:3]
 	}
+	switch r.section {
+	case sectionExamples:
+		r.d.Examples = append(r.d.Examples, line)
+		return nil
+	case sectionRationale:
+		r.d.Rationale = append(r.d.Rationale, line)
+		return nil
+	}
 	if text == "" {
 		return nil
 	}
-	switch r.section {
+	switch line = strings.TrimRight(line, " \t"); r.section {
 	case sectionRules:
 		if r.size += utf8.RuneCountInString(line) + 1; r.size-1 > MaxRules {
 			return fmt.Errorf("the section Rules has more than %d characters: shorten it, or divide the document", MaxRules)
 		}
-		r.d.Rules = append(r.d.Rules, strings.TrimRight(line, " \t"))
+		r.d.Rules = append(r.d.Rules, line)
 	case sectionChangelog:
-		if r.changes++; r.changes > MaxChangelog {
+		if r.d.Changelog = append(r.d.Changelog, line); len(r.d.Changelog) > MaxChangelog {
 			return fmt.Errorf("the section Changelog has more than %d lines: remove the oldest", MaxChangelog)
 		}
 	}
@@ -318,7 +332,22 @@ func (r *reader) done() (Document, error) {
 	case r.d.Confidence == "":
 		r.d.Confidence = Medium
 	}
+	r.d.Examples, r.d.Rationale = trimmed(r.d.Examples), trimmed(r.d.Rationale)
 	return r.d, nil
+}
+
+// trimmed are lines without the empty ones at the beginning and the end; nil if all are empty.
+func trimmed(lines []string) []string {
+	full := func(line string) bool { return strings.TrimSpace(line) != "" }
+	first := slices.IndexFunc(lines, full)
+	if first < 0 {
+		return nil
+	}
+	last := len(lines)
+	for !full(lines[last-1]) {
+		last--
+	}
+	return lines[first:last]
 }
 
 func missing(line string) error {

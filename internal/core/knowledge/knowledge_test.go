@@ -64,7 +64,8 @@ func TestParse(t *testing.T) {
 	want := knowledge.Document{
 		Path: where, Kind: knowledge.Conventions, Name: "errors", Author: "Code style reviewer, add-login/page/form", Status: knowledge.StatusProvisional, Confidence: knowledge.High,
 		Supersedes: []string{"docs/knowledge/conventions/old.md", "docs/knowledge/lessons/panics.md"}, Paths: []string{"*.go", "web/**"}, Title: "Errors",
-		Rules: []string{"* Wrap errors with %w.", "* See [the handler](../../../web/handler.go#L4)."},
+		Rules:    []string{"* Wrap errors with %w.", "* See [the handler](../../../web/handler.go#L4)."},
+		Examples: []string{"Good:", "", "```go", "## Not a section", `return fmt.Errorf("save: %w", err)`, "```"}, Rationale: []string{"Callers compare errors."}, Changelog: []string{"* add-login/page/form: new"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -166,6 +167,12 @@ func FuzzDocument(f *testing.F) {
 		again, err := knowledge.Parse(d.Path, content)
 		if diff := cmp.Diff(d, again); err != nil || diff != "" {
 			t.Errorf("read again: %v\n%s", err, diff)
+		}
+		if text := d.Text(); len(text) <= knowledge.MaxSize {
+			written, err := knowledge.Parse(d.Path, []byte(text))
+			if diff := cmp.Diff(d, written); err != nil || diff != "" {
+				t.Errorf("written and read: %v\n%s", err, diff)
+			}
 		}
 		s := knowledge.Select([]knowledge.Document{d}, knowledge.Task{Text: d.Name + " " + d.Title}, instructions.KnowledgeRoom())
 		facts := instructions.Facts{Knowledge: s.Lines, Tasks: []instructions.Task{{Name: "a"}}, Current: "a"}
