@@ -177,7 +177,20 @@ type KnowledgeRules struct {
 	// inject says whether agents get what their team has written down in docs/knowledge of the repository. If so, they cannot change that folder. Defaults to false.
 	// +optional
 	Inject *bool `json:"inject,omitempty"`
+	// deliver says what happens to the documents that reviewers have written for docs/knowledge. Commit delivers them as the last commit of the work: gates before the delivery, review and approval are about that commit. Off delivers none. Reviewers write only where inject is true. Defaults to Commit.
+	// +optional
+	Deliver KnowledgeDelivery `json:"deliver,omitempty"`
 }
+
+// KnowledgeDelivery says what happens to the documents that reviewers have written.
+// +kubebuilder:validation:Enum=Commit;Off
+type KnowledgeDelivery string
+
+// Deliveries of knowledge.
+const (
+	KnowledgeDeliveryCommit KnowledgeDelivery = "Commit"
+	KnowledgeDeliveryOff    KnowledgeDelivery = "Off"
+)
 
 // ReviewerRule says when a reviewer runs.
 type ReviewerRule struct {

@@ -312,7 +312,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 	}
 	j := x.attempt.journal.State()
 	e := supervise.Taken{Action: a, Settled: t.Snapshot.Settled, Unsettled: t.Snapshot.Reason, TreeVerdict: t.Judgement.Verdict,
-		Head: j.Promoted.Commit, HeadTree: j.Promoted.Tree, Changed: j.Promoted.Tree != j.Base.Tree, Objection: checkpoint.Objection(t.Judgement),
+		Head: j.Head().Commit, HeadTree: j.Head().Tree, Changed: j.Promoted.Tree != j.Base.Tree, Objection: checkpoint.Objection(t.Judgement),
 		Place: supervise.Place{Files: int64(len(t.Snapshot.Changes)), Directory: checkpoint.Directory(t.Snapshot.Changes)}}
 	e.Completes = t.Intent != nil && t.Intent.Completes != ""
 	if e.Completes {
@@ -375,7 +375,7 @@ func (x *acts) rollback(ctx context.Context, a supervise.Action, o checkpoint.Oc
 	}
 	j := x.attempt.journal.State()
 	// One that was refused before a crash has its result already.
-	e.Went, e.Head, e.HeadTree, e.Changed = j.Requests[a.Request.ID].OK, j.Promoted.Commit, j.Promoted.Tree, j.Promoted.Tree != j.Base.Tree
+	e.Went, e.Head, e.HeadTree, e.Changed = j.Requests[a.Request.ID].OK, j.Head().Commit, j.Head().Tree, j.Promoted.Tree != j.Base.Tree
 	return e, nil
 }
 
@@ -397,12 +397,15 @@ func (x *acts) patch(ctx context.Context, a supervise.Action, o checkpoint.Occas
 	if result.Status == tools.Applied {
 		x.steering.Captured(j.Workspace.Tree, string(j.Workspace.TreeVerdict))
 	}
-	return result, supervise.Laid{Head: j.Promoted.Commit, HeadTree: j.Promoted.Tree, Changed: j.Promoted.Tree != j.Base.Tree}, nil, nil
+	return result, supervise.Laid{Head: j.Head().Commit, HeadTree: j.Head().Tree, Changed: j.Promoted.Tree != j.Base.Tree}, nil, nil
 }
 
 // review judges what is to be delivered under the policy in effect now.
 func (x *acts) review(ctx context.Context, o protocol.Orders) (supervise.Event, error) {
 	e, err := x.services.delivery.Review(ctx, o)
+	if err == nil {
+		err = x.commitKnowledge(ctx, o, &e)
+	}
 	switch {
 	case steps.Fatal(err):
 		return nil, err

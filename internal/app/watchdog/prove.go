@@ -76,7 +76,7 @@ func (p *preparation) settled(ctx context.Context, orders protocol.Orders) error
 	case s.Pending == nil:
 		return nil
 	}
-	return p.attempt.conclude(ctx, orders, protocol.FinalReport{Outcome: protocol.OutcomeUnfinished, Reason: protocol.ReasonCorrecting, Head: s.Promoted.Commit,
+	return p.attempt.conclude(ctx, orders, protocol.FinalReport{Outcome: protocol.OutcomeUnfinished, Reason: protocol.ReasonCorrecting, Head: s.Head().Commit,
 		Message: fmt.Sprintf("checkpoint %d is not complete, and only an attempt with the workspace can complete it", s.Pending.Sequence)})
 }
 
@@ -88,7 +88,7 @@ func (p *preparation) checkOut(ctx context.Context, orders protocol.Orders) erro
 // deliveryGate runs a gate on the tree of the delivery head, once: what it leaves in ignored files and in /tmp could change a second run.
 func (x *acts) deliveryGate(ctx context.Context, a supervise.Action) (supervise.Event, error) {
 	j := x.attempt.journal.State()
-	ran, err := x.prove(ctx, j.Promoted.Tree, j.Orders.Policy.Changes, a.Gate, 1)
+	ran, err := x.prove(ctx, j.Head().Tree, j.Orders.Policy.Changes, a.Gate, 1)
 	if err != nil {
 		return x.gateMissed(ctx, a, err)
 	}
@@ -102,11 +102,11 @@ func (x *acts) addTask(ctx context.Context, o protocol.Orders) (supervise.Event,
 	j := x.attempt.journal.State()
 	var ran []protocol.Gate
 	for _, g := range o.Delivery.Gates {
-		if gates.Find(j.Proofs, g, j.Promoted.Tree) != nil {
+		if gates.Find(j.Proofs, g, j.Head().Tree) != nil {
 			ran = append(ran, g)
 		}
 	}
-	added := journal.TaskAdded{Name: j.NextAdded(), Text: gates.DeliveryCorrection(ran, gates.On(j.Proofs, ran, j.Promoted.Tree))}
+	added := journal.TaskAdded{Name: j.NextAdded(), Text: gates.DeliveryCorrection(ran, gates.On(j.Proofs, ran, j.Head().Tree))}
 	x.log().InfoContext(ctx, "Gates before the delivery have failed: an agent corrects the work", "task", added.Name)
 	if err := x.note(journal.Record{TaskAdded: &added}, "task added"); err != nil {
 		return nil, err

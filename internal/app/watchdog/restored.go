@@ -20,7 +20,7 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	if j.Breaker.Open {
 		s.Checkpoints.Breaker, s.Checkpoints.Failures, s.Checkpoints.Failure = true, j.Breaker.Failures, j.Breaker.Fault
 	}
-	s.Delivery.Head, s.Delivery.Tree, s.Delivery.Pushed = j.Promoted.Commit, j.Promoted.Tree, j.Pushed
+	s.Delivery.Head, s.Delivery.Tree, s.Delivery.Pushed = j.Head().Commit, j.Head().Tree, j.Pushed
 	s.Delivery.Gates, s.Delivery.Results, s.Delivery.Corrections = j.Orders.Delivery.Gates, j.Proofs, j.Spent
 	if j.Squashed != nil {
 		s.Delivery.Squashed = j.Squashed.Reason

@@ -139,6 +139,8 @@ func (w *walk) walk(records []journal.Record) error {
 			err = w.gaps(line, *r.Dropped)
 		case r.Squashed != nil:
 			err = w.squashed(line, *r.Squashed)
+		case r.KnowledgeCommitted != nil:
+			err = w.knowledge(line, *r.KnowledgeCommitted)
 		case r.Delivered != nil && !w.promoted[r.Delivered.Commit]:
 			err = broken(line, fmt.Sprintf("commit %s was pushed to %s and was never promoted", r.Delivered.Commit, judge.Escape(r.Delivered.Branch)))
 		}
@@ -239,6 +241,18 @@ func (w *walk) squashed(link string, q journal.Squashed) error {
 		return err
 	}
 	w.promoted[q.Commit], w.result.Delivery = true, q.Commit
+	return nil
+}
+
+// knowledge checks the commit with the documents of reviewers: its one parent is the delivery.
+func (w *walk) knowledge(link string, k journal.KnowledgeCommitted) error {
+	if k.Commit == k.On { // there is no such commit any more
+		return nil
+	}
+	if _, err := w.follows(link, k.Commit, k.On, k.Tree); err != nil {
+		return err
+	}
+	w.promoted[k.Commit] = true
 	return nil
 }
 

@@ -240,6 +240,41 @@ func TestASquashedDelivery(t *testing.T) {
 	}
 }
 
+// learn notes that a commit with documents follows the delivery.
+func (f *feature) learn(commit, parent, tree, on string) {
+	f.commits[commit] = chain.Commit{Tree: tree, Parents: []string{parent}, Message: "Learned"}
+	f.note(journal.Record{KnowledgeCommitted: &journal.KnowledgeCommitted{On: on, Commit: commit, Tree: "t5"}})
+}
+
+// TestACommitWithDocuments follows the delivery and may be pushed. Without its record it may not.
+func TestACommitWithDocuments(t *testing.T) {
+	f := newFeature(t)
+	f.learn("l", "d5", "t5", "d5")
+	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "l", Branch: "x"}})
+	f.note(journal.Record{KnowledgeCommitted: &journal.KnowledgeCommitted{On: "d5", Commit: "d5", Tree: "t5"}}) // taken back
+	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: protocol.Valid,
+		Report: protocol.CheckpointReport{Previous: 5}})
+	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "d6" {
+		t.Errorf("%v, %+v", err, got.Broken)
+	}
+	for name, tc := range map[string]struct{ parent, tree, on, want string }{
+		"another parent": {"d1", "t5", "d5", "follows d1"},
+		"another tree":   {"d5", "t3", "d5", "has the tree t3"},
+		"not the head":   {"d1", "t5", "d1", `the delivery ends with "d5"`},
+	} {
+		f := newFeature(t)
+		f.learn("l", tc.parent, tc.tree, tc.on)
+		if got, err := f.verify(""); err != nil || got.Whole || !strings.Contains(got.Broken.Reason, tc.want) {
+			t.Errorf("%s: %v, %+v", name, err, got.Broken)
+		}
+	}
+	f = newFeature(t)
+	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "l", Branch: "x"}})
+	if got, err := f.verify(""); err != nil || got.Whole || !strings.Contains(got.Broken.Reason, "never promoted") {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
 // What the workspace could not become was never promoted, and may not be pushed.
 func TestWhatWasWithheldIsNotPromoted(t *testing.T) {
 	f := newFeature(t)

@@ -114,7 +114,7 @@ func (r Record) kinds() int {
 	for _, set := range []bool{
 		r.Attempt != nil, r.Orders != nil, r.Base != nil, r.Planned != nil, r.PlanMissing != nil, r.PlanApproved != nil, r.TaskBegun != nil, r.TaskCorrected != nil, r.TaskRestarted != nil, r.TaskStarted != nil, r.TaskRejected != nil, r.TaskParked != nil, r.TaskEnded != nil, r.TaskProving != nil, r.GateRan != nil, r.DeliveryGateRan != nil, r.TaskAdded != nil, r.TaskDropped != nil, r.TaskAborted != nil, r.Reviewed != nil, r.Calls != nil,
 		r.TaskCompleted != nil, r.Asked != nil, r.Operation != nil, r.Directed != nil,
-		r.Intent != nil, r.Withheld != nil, r.Done != nil, r.Told != nil, r.Acknowledged != nil, r.Steered != nil, r.Request != nil, r.Breaker != nil, r.Squashed != nil, r.Dropped != nil, r.Delivered != nil, r.Final != nil,
+		r.Intent != nil, r.Withheld != nil, r.Done != nil, r.Told != nil, r.Acknowledged != nil, r.Steered != nil, r.Request != nil, r.Breaker != nil, r.Squashed != nil, r.KnowledgeCommitted != nil, r.Dropped != nil, r.Delivered != nil, r.Final != nil,
 		r.Snapshot != nil,
 	} {
 		if set {

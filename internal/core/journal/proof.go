@@ -16,8 +16,8 @@ func (s *State) proof(r gates.Result) error {
 	switch {
 	case s.Orders == nil || s.Base == nil:
 		return fmt.Errorf("gate %q before there are orders and a base", r.Gate)
-	case r.Tree != s.Promoted.Tree:
-		return fmt.Errorf("gate %q ran on tree %q, and the delivery head has tree %q", r.Gate, r.Tree, s.Promoted.Tree)
+	case r.Tree != s.Head().Tree:
+		return fmt.Errorf("gate %q ran on tree %q, and the delivery head has tree %q", r.Gate, r.Tree, s.Head().Tree)
 	}
 	s.Proofs = gates.Kept(s.Proofs, r, s.Orders.Delivery.Gates)
 	s.show("", r)

@@ -97,6 +97,8 @@ type Record struct {
 	Dropped *Dropped `json:"dropped,omitempty"`
 	// Squashed: the delivery became one commit on the base.
 	Squashed *Squashed `json:"squashed,omitempty"`
+	// KnowledgeCommitted: the delivery has a last commit with the documents of reviewers.
+	KnowledgeCommitted *KnowledgeCommitted `json:"knowledgeCommitted,omitempty"`
 	// Delivered: the server has taken a commit.
 	Delivered *Delivered `json:"delivered,omitempty"`
 	// Final: the attempt ended with this report.
@@ -397,6 +399,14 @@ type Squashed struct {
 	// Reason names commit and rule. Policy is the hash of the policy.
 	Reason string `json:"reason"`
 	Policy string `json:"policy"`
+}
+
+// KnowledgeCommitted says that a commit with the documents of reviewers follows the promoted commit On and is delivered with it. It is On itself
+// if a policy does not want that commit any more.
+type KnowledgeCommitted struct {
+	On     string `json:"on"`
+	Commit string `json:"commit"`
+	Tree   string `json:"tree"`
 }
 
 // Delivered says what the server has taken.

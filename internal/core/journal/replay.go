@@ -83,6 +83,8 @@ type State struct {
 	Steered Steered
 	// Squashed is why the promoted commit has no history of its own; nil if it has.
 	Squashed *Squashed
+	// Knowledge is the newest commit with the documents of reviewers; nil if there was none. It follows the commit that was promoted then.
+	Knowledge *KnowledgeCommitted `json:",omitempty"`
 	// Pushed is the commit that the server has taken.
 	Pushed string
 	// Final report of the newest attempt that ended with one; Finished says that it is this very attempt.
@@ -258,6 +260,8 @@ func (s *State) apply(r Record) error {
 		return s.dropped(*r.Dropped)
 	case r.Squashed != nil:
 		return s.squashed(*r.Squashed)
+	case r.KnowledgeCommitted != nil:
+		return s.knowledge(*r.KnowledgeCommitted)
 	case r.Delivered != nil:
 		s.Pushed = r.Delivered.Commit
 	case r.Final != nil:

@@ -219,7 +219,7 @@ func (s State) Proving() string {
 	if name, _ := s.Gating(); name != "" {
 		return s.Tasks[name].Gating
 	}
-	return s.Promoted.Tree
+	return s.Head().Tree
 }
 
 // proving says that the gates of a task run in pods of their own.

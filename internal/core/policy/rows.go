@@ -52,7 +52,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(questionRows()...), later(reviewerRows()...), later(knowledgeRow(), capacityRow(), totalCapacityRow(), deliveriesRow(), providerToolsRow(), modelProvidersRow(), gitSilenceRow(), repositoriesRow(), branchesRow(), gatesRow()))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(questionRows()...), later(reviewerRows()...), later(knowledgeRows()...), later(capacityRow(), totalCapacityRow(), deliveriesRow(), providerToolsRow(), modelProvidersRow(), gitSilenceRow(), repositoriesRow(), branchesRow(), gatesRow()))
 }
 
 func executionRows() []Row {

@@ -117,6 +117,12 @@ const (
 	EnvReplies = "TIDEWAITER_REPLY_FD"
 )
 
+// Author and AuthorEmail are the author of what Tidewaiter commits, unless a Feature names another one for its work.
+const (
+	Author      = "Tidewaiter"
+	AuthorEmail = "tidewaiter@noreply.tidewaiter.dev"
+)
+
 // Refs of the trusted repository.
 const (
 	// RefBase is the commit that the Feature started from; it never moves.
@@ -128,4 +134,6 @@ const (
 	// RefReplaced, followed by "/" and a commit, keeps that commit: it was the delivery before its history was made one
 	// commit on the base.
 	RefReplaced = "refs/tidewaiter/replaced"
+	// RefKnowledge is the newest commit with the documents of reviewers. It follows a commit that was the delivery then.
+	RefKnowledge = "refs/tidewaiter/knowledge"
 )

@@ -4,6 +4,7 @@
 package supervise
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -21,7 +22,7 @@ const (
 // move takes a new head: what was said of the one before does not hold for it.
 func (d *Delivery) move(head, tree string, changed bool) {
 	if d.Head != head {
-		d.Reviewed, d.Objection, d.ObjectionReason, d.Squashed, d.Refusal = false, "", "", "", nil
+		d.Reviewed, d.Objection, d.ObjectionReason, d.Squashed, d.Knowledge, d.Refusal = false, "", "", "", "", nil
 	}
 	d.Head, d.Tree, d.Changed = head, tree, changed
 }
@@ -31,17 +32,22 @@ type Reviewed struct {
 	PolicyHash string
 	// Objection is empty if the delivery is allowed; Reason is the protocol's reason for it.
 	Objection, Reason string
-	// Head is the commit to deliver if it differs from the reviewed head: a single commit on the base, because of Squashed.
-	Head, Squashed string
+	// Head is the commit to deliver and Tree its tree, if they differ from the reviewed ones: a single commit on the base, because of Squashed, or a
+	// commit with the documents of reviewers. Both are empty otherwise.
+	Head, Tree, Squashed string
+	// Knowledge says which of these documents the delivery has; empty if there are none.
+	Knowledge string
 }
 
 func (e Reviewed) apply(s *State, _ time.Time) {
 	s.idle()
 	d := &s.Delivery
-	if e.Head != "" {
-		d.move(e.Head, d.Tree, d.Changed) // one commit with the same tree
-		d.Squashed = e.Squashed
+	if e.Head != "" { // the same work, so that what was said of its history holds
+		squashed := cmp.Or(e.Squashed, d.Squashed)
+		d.move(e.Head, cmp.Or(e.Tree, d.Tree), d.Changed)
+		d.Squashed = squashed
 	}
+	d.Knowledge = e.Knowledge
 	d.Reviewed, d.Objection, d.ObjectionReason = e.PolicyHash == s.PolicyHash, e.Objection, e.Reason
 }
 

@@ -17,7 +17,7 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 	d := s.Delivery
 	report := func(outcome, reason, message string) (protocol.FinalReport, bool) {
 		if outcome != protocol.OutcomeBlocked {
-			message += s.notDone()
+			message += d.Knowledge + s.notDone()
 		}
 		if d.Squashed != "" && outcome != protocol.OutcomeBlocked {
 			message += "; " + protocol.HistorySquashed + d.Squashed

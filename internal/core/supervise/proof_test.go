@@ -101,6 +101,9 @@ func done(t *rapid.T, s supervise.State, a supervise.Action, known proofs, now t
 		if rapid.Bool().Draw(t, "squash") {
 			e.Head, e.Squashed = s.Delivery.Head+"s", "an earlier commit breaks a rule"
 		}
+		if rapid.Bool().Draw(t, "documents") {
+			e.Head, e.Tree, e.Knowledge = s.Delivery.Head+"k", s.Delivery.Tree+"k", "; its last commit has a document"
+		}
 		return s.Apply(e, now)
 	case supervise.AddTask:
 		s = s.Apply(supervise.Added{Task: fmt.Sprint("delivery/gates/", len(s.Tasks))}, now)

@@ -186,6 +186,8 @@ type Delivery struct {
 	Objection, ObjectionReason string
 	// Squashed is why the head is a single commit on the base; empty if it has the history of its checkpoints.
 	Squashed string
+	// Knowledge says which documents of reviewers the delivery has; empty if there are none.
+	Knowledge string
 	// Pushed is the commit that the server has taken.
 	Pushed string
 	// Refusal is why the server will never take it; nil when it may.

@@ -303,7 +303,7 @@ func TestOrdersOfAFeatureThatSaysLittle(t *testing.T) {
 	if diff := cmp.Diff([]protocol.Task{{Name: "small"}}, o.Tasks); diff != "" || o.Prompt != "Do it." {
 		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
-	want := protocol.Delivery{Branch: "tidewaiter/small", Push: true, AuthorName: "Tidewaiter", AuthorEmail: defaultAuthorEmail, Subject: "Do it."}
+	want := protocol.Delivery{Branch: "tidewaiter/small", Push: true, AuthorName: "Tidewaiter", AuthorEmail: protocol.AuthorEmail, Subject: "Do it."}
 	if diff := cmp.Diff(want, o.Delivery); diff != "" {
 		t.Errorf("delivery (-want +got):\n%s", diff)
 	}

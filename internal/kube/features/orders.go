@@ -27,10 +27,8 @@ import (
 
 // Defaults of a delivery whose Feature says nothing.
 const (
-	defaultRevision    = "main"
-	defaultBranch      = "tidewaiter/"
-	defaultAuthor      = "Tidewaiter"
-	defaultAuthorEmail = "tidewaiter@noreply.tidewaiter.dev"
+	defaultRevision = "main"
+	defaultBranch   = "tidewaiter/"
 	// subjectLimit is what Git's own tools show of a commit's first line (git-commit(1), DISCUSSION, rounded up).
 	subjectLimit = 72
 )
@@ -314,7 +312,7 @@ func Use(f *v1alpha1.Feature) bounds.Use {
 func delivery(f *v1alpha1.Feature, effective policy.Effective, prompt string) protocol.Delivery {
 	d := protocol.Delivery{
 		Branch: branch(f), Push: true,
-		AuthorName: defaultAuthor, AuthorEmail: defaultAuthorEmail,
+		AuthorName: protocol.Author, AuthorEmail: protocol.AuthorEmail,
 		Subject: subject(prompt, f.Name), RequireApproval: requiresApproval(f, effective), Gates: DeliveryGates(f, effective),
 	}
 	if spec := f.Spec.Delivery; spec != nil {

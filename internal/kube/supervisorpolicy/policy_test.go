@@ -157,7 +157,7 @@ func TestRulesReachTheCore(t *testing.T) {
 			Assessor:         &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](6), OnMilestone: ptr.To(false), Instructions: "Keep it."},
 			UrgencyThreshold: "0.75", MaxDirectives: ptr.To[int32](4), PolishTasks: ptr.To[int32](0),
 		},
-		Knowledge:   &v1alpha1.KnowledgeRules{Inject: ptr.To(true)},
+		Knowledge:   &v1alpha1.KnowledgeRules{Inject: ptr.To(true), Deliver: v1alpha1.KnowledgeDeliveryOff},
 		Gates:       []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "licenses", Command: []string{"check"}, Timeout: &metav1.Duration{Duration: time.Minute}}, Image: "i"}},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}, ModelProviders: v1alpha1.ModelProvidersAllow},
@@ -205,7 +205,7 @@ func TestRulesReachTheCore(t *testing.T) {
 	}, got.Reviewers); diff != "" {
 		t.Errorf("reviewers (-want +got):\n%s", diff)
 	}
-	if got.Knowledge.Inject == nil || !*got.Knowledge.Inject {
+	if got.Knowledge.Inject == nil || !*got.Knowledge.Inject || got.Knowledge.Deliver != policy.KnowledgeOff {
 		t.Errorf("knowledge %+v", got.Knowledge)
 	}
 	if want := (policy.Role{Name: "dba", SaluteEveryTurns: 2, Stall: 3, Alternate: "a", Contingent: "c", Emergency: "e"}); got.Roles[0] != want {

@@ -1198,9 +1198,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: waitedSeconds
       type:
         scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.KnowledgeDelivery
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.KnowledgeRules
   map:
     fields:
+    - name: deliver
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.KnowledgeDelivery
     - name: inject
       type:
         scalar: boolean

@@ -111,14 +111,14 @@ var ErrUnproved = errors.New("a gate before the delivery has not passed")
 
 // Push delivers the head and returns its commit; never by force, only to where the policy in effect now allows, and only if each required gate has passed on its tree. It may repeat an earlier push.
 func (s *Service) Push(ctx context.Context, o protocol.Orders) (string, error) {
-	head := s.Journal.State().Promoted.Commit
+	head := s.Journal.State().Head().Commit
 	if err := s.Guard(); err != nil {
 		return head, err
 	}
 	if fault := bounds.Check(used(o), o.Policy); fault != nil {
 		return head, &NotAllowedError{Fault: *fault}
 	}
-	if j := s.Journal.State(); !gates.Proved(o.Delivery.Gates, j.Proofs, j.Promoted.Tree) {
+	if j := s.Journal.State(); !gates.Proved(o.Delivery.Gates, j.Proofs, j.Head().Tree) {
 		return head, fmt.Errorf("%w: commit %s", ErrUnproved, head)
 	}
 	commit, err := objects.ParseID(head)

@@ -16,7 +16,7 @@ import (
 func (s *Service) Paths(ctx context.Context) (paths []string, count int64, err error) {
 	j := s.Journal.State()
 	var trees [2]*objects.Tree
-	for i, name := range []string{j.Base.Tree, j.Promoted.Tree} {
+	for i, name := range []string{j.Base.Tree, j.Head().Tree} {
 		id, err := objects.ParseID(name)
 		if err != nil {
 			return nil, 0, err

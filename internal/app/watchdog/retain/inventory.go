@@ -65,14 +65,14 @@ func (s *Service) takeInventory(ctx context.Context, o protocol.Orders) (*invent
 	if _, err := i.add(ctx, state.Base.Tree); err != nil {
 		return nil, err
 	}
-	for _, tree := range append(l.promoted, state.Promoted.Tree) {
+	for _, tree := range slices.Concat(l.promoted, l.learned, []string{state.Promoted.Tree}) {
 		if _, err := i.measure(ctx, s.Repository, tree); err != nil {
 			return nil, err
 		}
 	}
 	needed := s.neededTrees(state, l, o)
 	stays := map[string]bool{state.Base.Tree: true, state.Promoted.Tree: true}
-	for _, tree := range slices.Concat(l.promoted, needed) {
+	for _, tree := range slices.Concat(l.promoted, l.learned, needed) {
 		stays[tree] = true
 	}
 	kept := retention.Content{Kept: true}

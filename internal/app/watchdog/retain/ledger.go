@@ -20,7 +20,9 @@ type ledger struct {
 	// records of all checkpoints as Checkpoint objects, oldest first.
 	records  []retention.Checkpoint
 	promoted []string
-	commits  []string
+	// learned are the trees of the commits with the documents of reviewers.
+	learned []string
+	commits []string
 }
 
 type ledgerEntry struct {
@@ -54,6 +56,8 @@ func ledgerOf(records []journal.Record) ledger {
 			}
 		case r.Squashed != nil:
 			l.commits = append(l.commits, r.Squashed.Commit, r.Squashed.Old)
+		case r.KnowledgeCommitted != nil:
+			l.commits, l.learned = append(l.commits, r.KnowledgeCommitted.Commit), append(l.learned, r.KnowledgeCommitted.Tree)
 		}
 	}
 	l.promoted = slices.Collect(maps.Values(promoted))

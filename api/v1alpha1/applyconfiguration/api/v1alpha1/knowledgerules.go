@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
 // KnowledgeRulesApplyConfiguration represents a declarative configuration of the KnowledgeRules type for use
 // with apply.
 //
@@ -12,6 +16,8 @@ package v1alpha1
 type KnowledgeRulesApplyConfiguration struct {
 	// inject says whether agents get what their team has written down in docs/knowledge of the repository. If so, they cannot change that folder. Defaults to false.
 	Inject *bool `json:"inject,omitempty"`
+	// deliver says what happens to the documents that reviewers have written for docs/knowledge. Commit delivers them as the last commit of the work: gates before the delivery, review and approval are about that commit. Off delivers none. Reviewers write only where inject is true. Defaults to Commit.
+	Deliver *apiv1alpha1.KnowledgeDelivery `json:"deliver,omitempty"`
 }
 
 // KnowledgeRulesApplyConfiguration constructs a declarative configuration of the KnowledgeRules type for use with
@@ -25,5 +31,13 @@ func KnowledgeRules() *KnowledgeRulesApplyConfiguration {
 // If called multiple times, the Inject field is set to the value of the last call.
 func (b *KnowledgeRulesApplyConfiguration) WithInject(value bool) *KnowledgeRulesApplyConfiguration {
 	b.Inject = &value
+	return b
+}
+
+// WithDeliver sets the Deliver field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Deliver field is set to the value of the last call.
+func (b *KnowledgeRulesApplyConfiguration) WithDeliver(value apiv1alpha1.KnowledgeDelivery) *KnowledgeRulesApplyConfiguration {
+	b.Deliver = &value
 	return b
 }

@@ -1,0 +1,198 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/pod/git"
+	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
+)
+
+// maxLeftShown bounds how many documents that are not delivered a report names, and maxLearned what it says of all documents, in bytes.
+const maxLeftShown, maxLearned = 3, 512
+
+// commitKnowledge lets a commit with the documents of reviewers follow the reviewed work, or takes it back. It is the same commit each time for the same work and
+// documents, so that an approval of it holds. No checkpoint of the agent has these documents.
+func (x *acts) commitKnowledge(ctx context.Context, o protocol.Orders, e *supervise.Reviewed) error {
+	j := x.attempt.journal.State()
+	if e.Objection != "" || j.Promoted.Tree == j.Base.Tree {
+		return nil
+	}
+	made := journal.KnowledgeCommitted{On: j.Promoted.Commit, Commit: j.Promoted.Commit, Tree: j.Promoted.Tree}
+	if k := o.Policy.Knowledge; k.Inject && k.Deliver == policy.KnowledgeCommit && len(j.Written) > 0 {
+		tree, changed, left, err := x.treeWith(ctx, j.Promoted.Tree, j.Written)
+		if err != nil {
+			return fmt.Errorf("put documents of reviewers into %s: %w", knowledge.Dir, err)
+		}
+		if e.Knowledge = learnedWords(changed, left); changed > 0 {
+			if err := x.commitTree(ctx, o, &made, tree); err != nil {
+				return fmt.Errorf("commit documents of reviewers: %w", err)
+			}
+		}
+	}
+	if j.Head() != (journal.Promoted{Commit: made.Commit, Tree: made.Tree}) {
+		x.log().InfoContext(ctx, "Documents of reviewers", "commit", made.Commit, "on", made.On, "result", strings.TrimPrefix(e.Knowledge, "; "))
+		if err := x.note(journal.Record{KnowledgeCommitted: &made}, "knowledge journaled"); err != nil {
+			return err
+		}
+	}
+	e.Head, e.Tree = made.Commit, made.Tree
+	return nil
+}
+
+// commitTree makes the commit with the documents, and keeps it by a ref.
+func (x *acts) commitTree(ctx context.Context, o protocol.Orders, made *journal.KnowledgeCommitted, tree objects.ID) error {
+	if err := x.attempt.volume.Guard(); err != nil {
+		return err
+	}
+	repo := x.services.repository
+	on, err := objects.ParseID(made.On)
+	if err != nil {
+		return err
+	}
+	work, err := repo.ReadCommit(ctx, on)
+	if err != nil {
+		return err
+	}
+	by := objects.Person{Name: protocol.Author, Email: protocol.AuthorEmail, When: work.Committer.When}
+	id, err := repo.WriteCommit(objects.Commit{Tree: tree, Parents: []objects.ID{on}, Author: by, Committer: by,
+		Message: fmt.Sprintf("Write down what reviewers have learned\n\nTidewaiter-Feature: %s/%s\n", o.Feature.Namespace, o.Feature.Name)})
+	if err != nil {
+		return err
+	}
+	made.Commit, made.Tree = id.String(), tree.String()
+	now, err := repo.Ref(ctx, protocol.RefKnowledge)
+	if err != nil || now == id {
+		return err
+	}
+	if err := repo.UpdateRefs(ctx, []git.RefUpdate{{Name: protocol.RefKnowledge, Old: now, New: id}}); err != nil {
+		return err
+	}
+	return x.attempt.options.Probe.After("knowledge committed")
+}
+
+// treeWith is a tree with the documents that reviewers have written and an index of all documents. It says how many documents differ from the ones in
+// the tree, and which are left out.
+func (x *acts) treeWith(ctx context.Context, tree string, written map[string]string) (with objects.ID, changed int, left []knowledge.Answer, err error) {
+	root, err := objects.ParseID(tree)
+	if err != nil {
+		return root, 0, nil, err
+	}
+	before, err := x.services.repository.Tree(ctx, root)
+	if err != nil {
+		return root, 0, nil, err
+	}
+	library, err := x.read(ctx, tree)
+	if err != nil {
+		return root, 0, nil, err
+	}
+	documents, left, err := placeable(ctx, before, written)
+	if err != nil {
+		return root, 0, nil, err
+	}
+	store := x.services.repository.Store()
+	var edits []objects.Edit
+	put := func(file, text string) error {
+		id, err := store.Write(objects.KindBlob, []byte(text))
+		if e := before.Lookup(file); err == nil && (e == nil || e.ID != id) {
+			edits = append(edits, objects.Edit{Path: file, Entry: &objects.Entry{Mode: objects.ModeFile, ID: id, Size: int64(len(text))}})
+		}
+		return err
+	}
+	for _, d := range documents {
+		if err := put(d.Path, written[d.Path]); err != nil {
+			return root, 0, nil, err
+		}
+	}
+	if changed = len(edits); changed == 0 {
+		return root, 0, left, nil
+	}
+	if why := occupied(before, knowledge.IndexPath); why != "" {
+		left = append(left, knowledge.Answer{Path: knowledge.IndexPath, Reason: knowledge.Malformed, Why: why})
+	} else if err := put(knowledge.IndexPath, knowledge.Index(knowledge.Store{Base: library.documents, Written: documents}.Documents())); err != nil {
+		return root, 0, nil, err
+	}
+	after, err := before.Apply(edits, func(_ objects.ID, content []byte) error {
+		_, err := store.Write(objects.KindTree, content)
+		return err
+	})
+	if err != nil {
+		return root, 0, nil, err
+	}
+	return after.ID, changed, left, nil
+}
+
+// placeable are the written documents that can stand in a tree: they keep to the format of this version, have no secrets, and nothing but documents stands in
+// their way.
+func placeable(ctx context.Context, tree *objects.Tree, written map[string]string) (documents []knowledge.Document, left []knowledge.Answer, err error) {
+	scanner := secrets.New()
+	for _, file := range slices.Sorted(maps.Keys(written)) {
+		why, text := occupied(tree, file), []byte(written[file])
+		d, unfit := knowledge.Parse(file, text)
+		if unfit != nil {
+			why = unfit.Error()
+		}
+		if why == "" {
+			found, _, err := scanner.Find(ctx, secrets.Budget, file, nil, text)
+			if err != nil {
+				return nil, nil, err
+			}
+			if len(found) > 0 {
+				why = fmt.Sprintf("line %d looks like a secret (%s)", found[0].Line, found[0].Rule)
+			}
+		}
+		if why != "" {
+			left = append(left, knowledge.Answer{Path: file, Reason: knowledge.Malformed, Why: why})
+			continue
+		}
+		documents = append(documents, d)
+	}
+	return documents, left, nil
+}
+
+// occupied says why no document can stand at a path of a tree; empty if one can.
+func occupied(tree *objects.Tree, file string) string {
+	for at := path.Dir(file); at != "."; at = path.Dir(at) {
+		if e := tree.Lookup(at); e != nil && e.Mode != objects.ModeTree {
+			return at + " is not a directory"
+		}
+	}
+	if e := tree.Lookup(file); e != nil && e.Mode != objects.ModeFile && e.Mode != objects.ModeExecutable {
+		return "it is not a regular file in the repository"
+	}
+	return ""
+}
+
+// learnedWords say in a final report which documents the delivery has, and why others are left out.
+func learnedWords(changed int, left []knowledge.Answer) string {
+	var b strings.Builder
+	switch changed {
+	case 0:
+	case 1:
+		fmt.Fprintf(&b, "; its last commit has a document of reviewers in %s", knowledge.Dir)
+	default:
+		fmt.Fprintf(&b, "; its last commit has %d documents of reviewers in %s", changed, knowledge.Dir)
+	}
+	for i, a := range left {
+		if i == maxLeftShown {
+			fmt.Fprintf(&b, "; and %d more are left out", len(left)-i)
+			break
+		}
+		fmt.Fprintf(&b, "; %s is left out: %s", plain.Line(a.Path, knowledge.MaxPath), a.Why)
+	}
+	return plain.CutBytes(b.String(), maxLearned)
+}

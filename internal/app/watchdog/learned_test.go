@@ -1,0 +1,165 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
+)
+
+// learned notes a review that wrote documents, while no watchdog runs.
+func (w *world) learned(documents map[string]string) {
+	w.t.Helper()
+	j, err := trusted.OpenJournal(trusted.Dir(w.paths.Trusted), 1<<30, time.Now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer j.Close()
+	v := journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Tree: j.State().Promoted.Tree, Outcome: protocol.ReviewAligned}
+	for name, text := range documents {
+		v.Documents = append(v.Documents, journal.Written{Path: "docs/knowledge/" + name, Text: text})
+	}
+	if err := j.Note(journal.Record{Reviewed: &v}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// newLearned is a world whose reviewers have written documents while the agent worked. Its agent makes one page.
+func newLearned(t *testing.T, documents map[string]string, change func(*protocol.Orders), probe func(string) error, scripts ...string) (*world, *pod) {
+	t.Helper()
+	w := newProved(t, `echo good > web/page.html`, scripts...)
+	w.knows(map[string]string{"conventions/names.md": saying("established", "* Name a page after its path.")})
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.Knowledge.Deliver = policy.KnowledgeCommit })
+	if change != nil {
+		w.intake.Order(change)
+	}
+	run := w.start(1, pullAt("task begun", 1))
+	if err := run.wait(); !errors.Is(err, errPulled) {
+		t.Fatal(err)
+	}
+	w.learned(documents)
+	run.watch(probe)
+	return w, run
+}
+
+// TestDocumentsOfReviewersAreTheLastCommit of the delivery: gates and approval are about it, a crash makes the same one, and no checkpoint of the agent has the documents.
+func TestDocumentsOfReviewersAreTheLastCommit(t *testing.T) {
+	t.Parallel()
+	flush := saying("provisional", "* Flush before the answer.")
+	w, run := newLearned(t, map[string]string{"lessons/flush.md": flush}, approval, pullAt("knowledge committed", 1),
+		`grep -q "Flush before" docs/knowledge/lessons/flush.md && grep -q "(lessons/flush.md)" docs/knowledge/_index.md && [ -z "$(git status --porcelain)" ]`)
+	for _, probe := range []func(string) error{pullAt("knowledge journaled", 1), nil} {
+		if err := run.wait(); !errors.Is(err, errPulled) {
+			t.Fatal(err)
+		}
+		run.watch(probe)
+	}
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeProving, protocol.ReasonProving)
+	g := w.prove(2, f.Gate, nil).finish()
+	wantFinal(t, g, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	if g.Head != f.Head || !strings.Contains(g.Message, "; its last commit has a document of reviewers in docs/knowledge") {
+		t.Errorf("head %s, then %s: %s", f.Head, g.Head, g.Message)
+	}
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.ApprovedCommit = g.Head })
+	wantFinal(t, w.seal(3), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if w.branch() != g.Head || w.delivered("docs/knowledge/lessons/flush.md")+"\n" != flush {
+		t.Errorf("branch %s, want %s", w.branch(), g.Head)
+	}
+	if diff := cmp.Diff("Tidewaiter\n\nA\tdocs/knowledge/_index.md\nA\tdocs/knowledge/lessons/flush.md", w.git("-C", w.origin, "show", "--format=%an", "--name-status", g.Head)); diff != "" {
+		t.Errorf("the last commit (-want +got):\n%s", diff)
+	}
+	const index = "# Knowledge of the project\n\n* [conventions/names.md](conventions/names.md): names (established)\n* [lessons/flush.md](lessons/flush.md): flush (provisional)"
+	if diff := cmp.Diff(index, w.delivered("docs/knowledge/_index.md")); diff != "" {
+		t.Errorf("the index (-want +got):\n%s", diff)
+	}
+	records, state := w.recorded()
+	for _, r := range records {
+		if r.Intent != nil && strings.Contains(w.trusted("ls-tree", "-r", "--name-only", r.Intent.Tree), "lessons") {
+			t.Errorf("checkpoint %d has the document", r.Intent.Sequence)
+		}
+	}
+	if state.Promoted.Commit != w.git("-C", w.origin, "rev-parse", g.Head+"^") {
+		t.Errorf("promoted %s", state.Promoted.Commit)
+	}
+}
+
+// TestDocumentsThatCannotBeDelivered are left out, and the final report says why.
+func TestDocumentsThatCannotBeDelivered(t *testing.T) {
+	t.Parallel()
+	token := "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a" // in two parts, so that no scanner of this repository finds it
+	w, run := newLearned(t, map[string]string{
+		"lessons/token.md": saying("provisional", "* The token is "+token+"."), "domain/odd.md": "Some text.\n", "design/form.md": saying("provisional", "* Forms post to /save."),
+	}, nil, nil)
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	for _, want := range []string{"has a document of reviewers", "docs/knowledge/lessons/token.md is left out: line 6 looks like a secret (github-pat)", `docs/knowledge/domain/odd.md is left out: line 1: "Some text."`} {
+		if !strings.Contains(f.Message, want) {
+			t.Errorf("the report lacks %q: %s", want, f.Message)
+		}
+	}
+	if diff := cmp.Diff("docs/knowledge/_index.md\ndocs/knowledge/conventions/names.md\ndocs/knowledge/design/form.md", w.git("-C", w.origin, "ls-tree", "-r", "--name-only", f.Head, "docs")); diff != "" {
+		t.Errorf("delivered (-want +got):\n%s", diff)
+	}
+}
+
+// TestAPolicyTakesTheDocumentsBack: the work is delivered without them, and an approval of the commit with them does not count for it.
+func TestAPolicyTakesTheDocumentsBack(t *testing.T) {
+	t.Parallel()
+	w, run := newLearned(t, map[string]string{"design/form.md": saying("provisional", "* Forms post to /save.")}, approval, nil)
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Policy.Knowledge.Deliver, o.Policy.Hash, o.Delivery.ApprovedCommit = policy.KnowledgeOff, "off", f.Head
+	})
+	without := w.seal(2)
+	wantFinal(t, without, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalMismatch)
+	if without.Head != w.trusted("rev-parse", f.Head+"^") || strings.Contains(without.Message, "documents") {
+		t.Errorf("head %s: %s", without.Head, without.Message)
+	}
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.ApprovedCommit = without.Head })
+	wantFinal(t, w.seal(3), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if w.branch() != without.Head {
+		t.Errorf("branch %s, want %s", w.branch(), without.Head)
+	}
+	w.recorded()
+}
+
+// TestALinkInPlaceOfTheDocuments: nothing is written through it.
+func TestALinkInPlaceOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	w := newProved(t, `echo good > web/page.html`)
+	seed := w.seed()
+	w.write("seed/docs/real/keep.txt", "keep\n")
+	if err := os.Symlink("real", filepath.Join(seed, "docs/knowledge")); err != nil {
+		t.Fatal(err)
+	}
+	w.commitAll(seed, "Link the knowledge")
+	w.git("-C", seed, "push", "-q", w.origin, "main")
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Policy.Knowledge = policy.Knowledge{Inject: true, Deliver: policy.KnowledgeCommit}
+	})
+	run := w.start(1, pullAt("task begun", 1))
+	if err := run.wait(); !errors.Is(err, errPulled) {
+		t.Fatal(err)
+	}
+	w.learned(map[string]string{"design/form.md": saying("provisional", "* Forms post to /save.")})
+	run.watch(nil)
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if !strings.Contains(f.Message, "; docs/knowledge/design/form.md is left out: docs/knowledge is not a directory") || w.git("-C", w.origin, "rev-list", "--count", "main.."+f.Head) != "1" {
+		t.Errorf("head %s: %s", f.Head, f.Message)
+	}
+}
