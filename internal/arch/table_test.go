@@ -52,7 +52,7 @@ func coreRows() []row {
 		{pkg: "internal/core/failures", why: why + "who is to blame for a failed model call", allow: []string{"internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/gates", why: why + "what the exit of a gate means, and what the agent hears of it", allow: []string{"internal/core/gates/toolreport", "internal/core/plain", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/gates/toolreport", why: why + "what tools write about tests and coverage", allow: []string{"internal/core/plain", "internal/core/protocol"}, pure: true},
-		{pkg: "internal/core/history", why: why + "which entries of a Feature's history follow from the records of a journal", allow: []string{"internal/core/gates", "internal/core/journal", "internal/core/plain", "internal/core/plans", "internal/core/protocol"}, pure: true},
+		{pkg: "internal/core/history", why: why + "which entries of a Feature's history follow from the records of a journal", allow: []string{"internal/core/gates", "internal/core/journal", "internal/core/plain", "internal/core/plans", "internal/core/protocol", "internal/core/review"}, pure: true},
 		{pkg: "internal/core/instructions", why: why + "the text that an agent gets at the start of a task", allow: []string{"internal/core/judge", "internal/core/naming", "internal/core/plain", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/isolation", why: why + "which network policies open the network of pods", pure: true},
 		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; the watchdog writes them", allow: core, pure: true},

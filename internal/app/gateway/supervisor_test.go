@@ -64,16 +64,25 @@ func TestCallsOfTheWatchdogItself(t *testing.T) {
 		t.Errorf("another role: %d %s", status, text)
 	}
 
+	_, _, call := g.asksFor(t, login.Token, "", question, policy.RoleSupervisor)
+	if _, _, other := g.asksFor(t, login.Token, "form", question); call == "" || other != "" {
+		t.Errorf("the watchdog's call is %q, and the agent hears of %q", call, other)
+	}
 	code, turns := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, fmt.Sprintf("feature=%s&limit=%d", login.Feature.UID, protocol.MaxTurns))
 	if code != http.StatusOK {
 		t.Fatalf("read the turns: %d", code)
 	}
 	roles := map[string]int{}
+	named := false
 	for _, turn := range turns {
+		named = named || turn.ID == call && turn.Role == policy.RoleSupervisor
 		roles[turn.Role+" "+turn.Task+" "+turn.Model]++
 		if turn.Role == policy.RoleSupervisor && turn.Templates != "" {
 			t.Errorf("a template was before %+v", turn)
 		}
+	}
+	if !named {
+		t.Errorf("the ledger has no call %q of the watchdog", call)
 	}
 	if roles["supervisor  large"] == 0 || roles["supervisor  small"] == 0 || roles["primary form large"] == 0 {
 		t.Errorf("turns by role, task and model: %v", roles)

@@ -74,6 +74,13 @@ func (g *gateway) ask(t *testing.T, token, task string) (status int, model strin
 // asks for an answer to a request of the Messages API, with a role for a call of the watchdog itself.
 func (g *gateway) asks(t *testing.T, token, task, body string, role ...string) (status int, text string) {
 	t.Helper()
+	status, text, _ = g.asksFor(t, token, task, body, role...)
+	return status, text
+}
+
+// asksFor is asks with the ID of the call if the answer says it.
+func (g *gateway) asksFor(t *testing.T, token, task, body string, role ...string) (status int, text, call string) {
+	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(g.rotator.Bundle())
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13}}
@@ -99,7 +106,7 @@ func (g *gateway) asks(t *testing.T, token, task, body string, role ...string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(read)
+	return answer.StatusCode, string(read), answer.Header.Get(protocol.CallHeader)
 }
 
 // removed when the test ends: what it makes in the system namespace is there for all tests.

@@ -242,7 +242,7 @@ func turnOf(i coreledger.Interaction) protocol.Turn {
 	}
 	return protocol.Turn{
 		Violations: violations,
-		Sequence:   i.Sequence, Attempt: i.Attempt, Task: i.Task, Turn: i.Turn, EndTime: i.At, Dialect: i.Dialect, Backend: i.Backend,
+		ID:         i.ID, Sequence: i.Sequence, Attempt: i.Attempt, Task: i.Task, Turn: i.Turn, EndTime: i.At, Dialect: i.Dialect, Backend: i.Backend,
 		ModelAsked: i.ModelAsked, Model: i.Model, Role: i.Role, RequestDigest: i.RequestDigest, RequestBytes: i.RequestBytes, AnswerBytes: i.AnswerBytes,
 		Templates: i.TemplateHash, Retries: i.Retries, InputTokens: i.Tokens.Input, CachedInputTokens: i.Tokens.Cached, OutputTokens: i.Tokens.Output,
 		CacheWriteTokens: i.Tokens.Writes, CacheWriteHourTokens: i.Tokens.LongWrites, Searches: i.Tokens.Searches, Fetches: i.Tokens.Fetches, CodeExecutions: i.Tokens.Executions, FileSearches: i.Tokens.FileSearches,

@@ -24,21 +24,17 @@ func (x *acts) assess(ctx context.Context, o protocol.Orders, r review.Reviewer,
 	}
 	scene.Found = slices.DeleteFunc(slices.Clone(j.Reviewed), func(s protocol.ReviewStatus) bool { return s.Task != v.Task || s.Reviewer == r.Name })
 	var verdict review.Verdict
-	_, err = x.services.consult.Ask(ctx, review.Question(scene), func(arguments json.RawMessage) (objection string) {
+	err = x.ask(ctx, scene, v, func(arguments json.RawMessage) (objection string) {
 		verdict, objection = review.ReadVerdict(arguments)
 		return objection
 	})
 	if err != nil {
 		return err
 	}
-	var discarded []review.Discarded
-	v.Outcome, v.Directives, discarded = review.Assess(r, verdict, x.quotable(ctx, v.Tree), j.Directives.Has)
+	v.Outcome, v.Directives, v.Discarded = review.Assess(r, verdict, x.quotable(ctx, v.Tree), j.Directives.Has)
 	v.Summary = review.VerdictWords(r, verdict, v.Outcome)
 	if v.Outcome == protocol.ReviewMajorDivergence {
 		v.Diverged = verdict.Reason
-	}
-	for _, d := range discarded {
-		v.Discarded = append(v.Discarded, string(d.Reason))
 	}
 	return nil
 }

@@ -5,11 +5,13 @@ package watchdog_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
@@ -37,6 +39,7 @@ func (w *world) serveSupervisor(speaks string) *provider.Server {
 	w.t.Helper()
 	d, _ := dialect.Find(speaks)
 	player := provider.New("")
+	var calls atomic.Int64
 	w.serveGateway(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodConnect:
@@ -49,6 +52,7 @@ func (w *world) serveSupervisor(speaks string) *provider.Server {
 			rw.Header().Set(protocol.DialectsHeader, d.Name)
 			http.Error(rw, "the backend speaks "+d.Name, http.StatusServiceUnavailable)
 		default:
+			rw.Header().Set(protocol.CallHeader, fmt.Sprint("call-", calls.Add(1)))
 			http.StripPrefix(d.Prefix, player).ServeHTTP(rw, r)
 		}
 	}))

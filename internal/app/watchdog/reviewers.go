@@ -121,7 +121,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	}
 	scene.Answered = asked
 	var answer review.Answer
-	_, err = x.services.consult.Ask(ctx, review.Question(scene), func(arguments json.RawMessage) (objection string) {
+	err = x.ask(ctx, scene, v, func(arguments json.RawMessage) (objection string) {
 		answer, objection = review.Read(arguments)
 		return objection
 	})
@@ -131,7 +131,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	text := x.quotable(ctx, v.Tree)
 	kept, discarded := review.Keep(r, answer, text, j.Directives.Has, o.Policy.Reviewers.MaxDirectives)
 	still, others := review.StillThere(answer, asked, text)
-	discarded = append(discarded, others...)
+	v.Discarded = append(discarded, others...)
 	v.Outcome, v.Summary, v.Directives = review.Outcome(kept, len(still)), review.Words(r, len(answer.Findings), len(kept)), kept
 	for _, a := range asked {
 		v.Checked = append(v.Checked, a.ID)
@@ -149,10 +149,17 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	if answer.Summary != "" {
 		v.Summary += ". " + answer.Summary
 	}
-	for _, d := range discarded {
-		v.Discarded = append(v.Discarded, string(d.Reason))
-	}
 	return nil
+}
+
+// ask the model of a reviewer about a scene, and keep the question for the record of the review.
+func (x *acts) ask(ctx context.Context, scene review.Scene, v *journal.Reviewed, check func(json.RawMessage) (objection string)) error {
+	question := review.Question(scene)
+	asked := review.NewAsked(question)
+	v.Asked = &asked
+	calls, err := x.services.consult.Ask(ctx, question, check)
+	asked.Calls = calls
+	return err
 }
 
 // answered are the directives of a reviewer whose answers it has not checked, with what the agent said.

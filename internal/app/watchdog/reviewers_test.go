@@ -4,6 +4,8 @@
 package watchdog_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
 	"github.com/tidewaiter/tidewaiter/internal/pod/trusted"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 )
@@ -45,7 +48,10 @@ func (w *world) reviews() (all []string) {
 			for _, d := range v.Directives {
 				ids = append(ids, d.Source+" "+d.Type+" "+strings.Join(d.Files, ","))
 			}
-			all = append(all, strings.TrimSpace(v.Task+" "+v.Outcome+" "+strings.Join(append(ids, v.Discarded...), " ")))
+			for _, d := range v.Discarded {
+				ids = append(ids, string(d.Reason))
+			}
+			all = append(all, strings.TrimSpace(v.Task+" "+v.Outcome+" "+strings.Join(ids, " ")))
 		}
 	}
 	return all
@@ -259,5 +265,31 @@ func TestNoFileHidesBehindLargeOnes(t *testing.T) {
 	asked := player.Recorded()
 	if len(asked) == 0 || !strings.Contains(asked[0].Body, "1 +page/form") || !strings.Contains(asked[0].Body, "1 +large ") {
 		t.Errorf("%d questions: %.6000q", len(asked), asked[0].Body)
+	}
+}
+
+// TestTheRecordOfAReview: the journal has what the reviewer was asked, with its digest, the calls that it took, and why a finding does not count.
+func TestTheRecordOfAReview(t *testing.T) {
+	t.Parallel()
+	const answers = "- tool: {name: report_findings, input: {summary: One of two., findings: [" +
+		"{path: web/form.html, line: 1, quote: page/form, rule: naming, description: Name it like the others, priority: Low}, " +
+		"{path: web/form.html, line: 1, quote: nowhere, rule: tabs, description: Use tabs, priority: Low}]}}"
+	w, player := newReviewed(t, "- text: I like it.\n"+answers)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	records, _ := w.recorded()
+	i := slices.IndexFunc(records, func(r journal.Record) bool { return r.Reviewed != nil })
+	if i < 0 || records[i].Reviewed.Asked == nil {
+		t.Fatalf("no review that was asked for: %v", w.reviews())
+	}
+	v := *records[i].Reviewed
+	if diff := cmp.Diff([]review.Discarded{{Path: "web/form.html", Rule: "tabs", Reason: review.QuoteNotThere}}, v.Discarded); diff != "" {
+		t.Errorf("discarded (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"call-1", "call-2"}, v.Asked.Calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	sum := sha256.Sum256([]byte(v.Asked.Question))
+	if v.Asked.SHA256 != hex.EncodeToString(sum[:]) || !strings.Contains(v.Asked.Question, "web/form.html (Added)") || !strings.Contains(player.Recorded()[0].Body, "web/form.html (Added)") {
+		t.Errorf("asked: %+v", v.Asked)
 	}
 }

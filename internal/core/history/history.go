@@ -123,7 +123,7 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 			e.Cause = protocol.CauseDirectives
 		}
 	case r.Reviewed != nil:
-		e = reviewed(*r.Reviewed)
+		return reviewed(*r.Reviewed)
 	case r.TaskDropped != nil:
 		e = task(r.TaskDropped.Name, protocol.HistoryDropped)
 		delete(t.open, e.Task)
@@ -212,9 +212,11 @@ func planned(p journal.Planned) protocol.HistoryEntry {
 	return e
 }
 
-// reviewed is what a reviewer said.
-func reviewed(v journal.Reviewed) protocol.HistoryEntry {
-	e := protocol.HistoryEntry{Kind: protocol.HistoryReview, Event: v.Outcome, Task: v.Task, Name: v.Reviewer, Message: v.Summary}
+// reviewed is what a reviewer said, and then the question for it, if a model got one.
+func reviewed(v journal.Reviewed) []protocol.HistoryEntry {
+	e := protocol.HistoryEntry{
+		Kind: protocol.HistoryReview, Event: v.Outcome, Task: v.Task, Name: v.Reviewer, Message: v.Summary, Findings: &protocol.Findings{Kept: len(v.Directives)},
+	}
 	var b strings.Builder
 	for _, d := range v.Directives {
 		fmt.Fprintf(&b, "%s (%s, %s): %s\n", d.ID, d.Type, d.Priority, d.Description)
@@ -222,11 +224,23 @@ func reviewed(v journal.Reviewed) protocol.HistoryEntry {
 	for _, id := range v.StillThere {
 		fmt.Fprintf(&b, "%s: still there after the agent's answer\n", id)
 	}
-	if len(v.Discarded) > 0 {
-		fmt.Fprintf(&b, "findings that do not count: %s\n", strings.Join(v.Discarded, ", "))
+	for _, d := range v.Discarded {
+		e.Findings.Discarded = append(e.Findings.Discarded, string(d.Reason))
+		fmt.Fprintf(&b, "a finding does not count: %s\n", d)
+	}
+	if v.Asked == nil {
+		e.Text = b.String()
+		return []protocol.HistoryEntry{e}
+	}
+	digest := fmt.Sprintf("SHA-256 %s, bytes: %d", v.Asked.SHA256, len(v.Asked.Question))
+	fmt.Fprintf(&b, "question: %s\n", digest)
+	for _, id := range v.Asked.Calls {
+		fmt.Fprintf(&b, "model call: %s\n", id)
 	}
 	e.Text = b.String()
-	return e
+	return []protocol.HistoryEntry{e, {
+		Kind: protocol.HistoryReviewQuestion, Event: protocol.HistoryAsked, Task: v.Task, Name: v.Reviewer, Message: digest, Text: v.Asked.Question,
+	}}
 }
 
 // asked names the request of a user or of the assessor at the beginning of a message; it is empty for the first plan, for which nobody has asked.

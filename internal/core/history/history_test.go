@@ -16,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/plans"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
 var (
@@ -77,7 +78,8 @@ func life() []journal.Record {
 		journal.Record{TaskAdded: &journal.TaskAdded{Name: "delivery/gates/1", Text: "Correct it."}},
 		journal.Record{TaskAdded: &journal.TaskAdded{Name: "delivery/polish/1", Text: "Polish it.", Directives: []string{"code-style/1"}}},
 		journal.Record{Reviewed: &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: "form", Outcome: protocol.ReviewMinorDrift, Summary: "It has two names.",
-			Directives: []protocol.Directive{{ID: "code-style/1", Type: protocol.DirectiveCleanup, Priority: protocol.PriorityLow, Description: "Rename it."}}, Discarded: []string{"Known"}}},
+			Directives: []protocol.Directive{{ID: "code-style/1", Type: protocol.DirectiveCleanup, Priority: protocol.PriorityLow, Description: "Rename it."}}, Discarded: []review.Discarded{{Reason: review.Known}, {Path: "web/a b.html", Rule: "naming", Reason: review.QuoteNotThere}},
+			Asked: &review.Asked{Question: "What is wrong?", SHA256: "5a1e", Calls: []string{"call-1", "call-2"}}}},
 		journal.Record{Told: &journal.Told{Text: "nothing of it is history"}},
 		journal.Record{TaskBegun: &journal.TaskBegun{Name: "delivery/gates/1"}}, journal.Record{TaskRejected: &journal.TaskRejected{Name: "delivery/gates/1", Message: "It cannot be done."}},
 		journal.Record{TaskDropped: &journal.TaskDropped{Name: "delivery/gates/1"}},
@@ -126,7 +128,9 @@ func TestLife(t *testing.T) {
 	polish := task(2, protocol.HistoryAdded, protocol.CauseDirectives, "Polish it.")
 	polish.Task = "delivery/polish/1"
 	looked := e{Attempt: 2, Kind: protocol.HistoryReview, Event: protocol.ReviewMinorDrift, Task: "form", Name: protocol.SourceCodeStyle, Message: "It has two names.",
-		Text: "code-style/1 (Cleanup, Low): Rename it.\nfindings that do not count: Known\n"}
+		Findings: &protocol.Findings{Kept: 1, Discarded: []string{"Known", "QuoteNotThere"}},
+		Text:     "code-style/1 (Cleanup, Low): Rename it.\na finding does not count: Known\na finding does not count: QuoteNotThere, rule naming, in \"web/a b.html\"\nquestion: SHA-256 5a1e, bytes: 14\nmodel call: call-1\nmodel call: call-2\n"}
+	question := e{Attempt: 2, Kind: protocol.HistoryReviewQuestion, Event: protocol.HistoryAsked, Task: "form", Name: protocol.SourceCodeStyle, Message: "SHA-256 5a1e, bytes: 14", Text: "What is wrong?"}
 	learned := task(2, protocol.HistoryBegun, "", "knowledge that the agent gets:\n- docs/knowledge/design/form.md\n- and 1 more\nknowledge that it does not get:\n- docs/knowledge/domain/stock.md does not meet the task\n")
 	learned.Message = "documents of knowledge that the agent gets: 2 of 3"
 	stopped, completed := task(1, protocol.HistoryEnded, "", ""), task(2, protocol.HistoryCompleted, "", "A form.")
@@ -147,7 +151,7 @@ func TestLife(t *testing.T) {
 		gate(gates.Failed, "t1", 1, "exited with code 1 after 2s"), task(2, protocol.HistoryCorrected, protocol.CauseGate, "Gate unit failed."), task(2, protocol.HistoryEnded, "", ""),
 		gate(gates.Passed, "t2", 0, "passed"), task(2, protocol.HistoryDone, "", ""),
 		{Attempt: 2, Kind: protocol.HistoryGate, Event: string(gates.NotStarted), Name: "unit", Tree: "t2", ExitCode: 127, Message: "could not be started: not found"},
-		added, polish, looked, begunAgain, rejected, dropped, attempt(2, protocol.OutcomeBlocked, "GateNotStarted: the command is wrong"),
+		added, polish, looked, question, begunAgain, rejected, dropped, attempt(2, protocol.OutcomeBlocked, "GateNotStarted: the command is wrong"),
 	}
 	got := tell(t, life(), -1)
 	if !strings.Contains(got[1].Text, `"instructions": "Do it."`) {

@@ -34,8 +34,10 @@ type Reviewed struct {
 	Summary string `json:"summary,omitempty"`
 	// Directives that it gave.
 	Directives []protocol.Directive `json:"directives,omitempty"`
-	// Discarded are the reasons why other findings do not count, one for each.
-	Discarded []string `json:"discarded,omitempty"`
+	// Discarded are the findings that do not count.
+	Discarded []review.Discarded `json:"discarded,omitempty"`
+	// Asked is the question that a model got for the reviewer; nil if no model got one, and in records of earlier versions.
+	Asked *review.Asked `json:"asked,omitempty"`
 	// Checked are the answered directives of the reviewer that it was shown, and StillThere the ones that it still finds, by their ids.
 	Checked    []string `json:"checked,omitempty"`
 	StillThere []string `json:"stillThere,omitempty"`

@@ -36,6 +36,8 @@ const (
 	HistoryQuestion = "Question"
 	HistoryAnswer   = "Answer"
 	HistoryReview   = "Review"
+	// HistoryReviewQuestion is the question that a model got for a reviewer, which is its text.
+	HistoryReviewQuestion = "ReviewQuestion"
 )
 
 // Events of entries, by their kinds. An attempt ends with its outcome, a gate has its state as the event, and a review its outcome.
@@ -59,7 +61,8 @@ const (
 	HistoryAdded     = "Added"
 	HistoryDropped   = "Dropped"
 	HistoryAborted   = "Aborted"
-	// HistoryAsked of a question for whose answer the agent waits, and HistoryGuessed of one for which it does not wait.
+	// HistoryAsked of a question for whose answer the agent waits, and of the question for a reviewer. HistoryGuessed of a question for whose answer the agent
+	// does not wait.
 	HistoryAsked   = "Asked"
 	HistoryGuessed = "Guessed"
 	// HistoryGiven of an answer.
@@ -104,11 +107,21 @@ type HistoryEntry struct {
 	ExitCode int `json:"exitCode,omitempty"`
 	// Message in a line.
 	Message string `json:"message,omitempty"`
-	// Text of it: the proposed plan as JSON, the end of a gate's output, the question, the answer, the directives of a review, or what the watchdog tells the agent. Only if the caller
+	// Text of it: the proposed plan as JSON, the end of a gate's output, the question, the answer, what came of a review, the question for a reviewer, or what the watchdog tells the agent. Only if the caller
 	// asks for one entry.
 	Text string `json:"text,omitempty"`
+	// Findings of a review, for metrics; nil for anything else. The ledger does not store them: the text has them in words.
+	Findings *Findings `json:"findings,omitempty"`
 	// Missing says what Text lacks, and why; empty if it is complete.
 	Missing string `json:"missing,omitempty"`
+}
+
+// Findings of a review.
+type Findings struct {
+	// Kept is how many became directives.
+	Kept int `json:"kept"`
+	// Discarded are the reasons why the others do not count, one for each.
+	Discarded []string `json:"discarded,omitempty" redact:"key"`
 }
 
 // History is a list of entries of one Feature, sorted by Sequence.

@@ -23,6 +23,8 @@ const (
 	MaxTurns = 500
 	// WindowHeader of the gateway's answers to calls has the context window of the model that answers, in tokens.
 	WindowHeader = "Tidewaiter-Window"
+	// CallHeader of the gateway's answers to calls of the watchdog itself has the ID that the call has in the ledger.
+	CallHeader = "Tidewaiter-Call"
 )
 
 // Turns are the ledger's entries of one Feature.
@@ -32,6 +34,8 @@ type Turns struct {
 
 // Turn is one model call.
 type Turn struct {
+	// ID of the call. Reviews name the calls that they took by it. A record of several folded calls has an ID of its own.
+	ID string `json:"id"`
 	// Sequence is the number of the call within the Feature. Turn is the turn of the run that it belongs to, as Conversation counts them; 0 if
 	// the watchdog has not said so.
 	Sequence   int64     `json:"sequence"`

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -54,6 +55,28 @@ type Discarded struct {
 	Path   string `json:"path,omitempty"`
 	Rule   string `json:"rule,omitempty"`
 	Reason Reason `json:"reason"`
+}
+
+// String is the reason, the rule and the path, as far as they are known.
+func (d Discarded) String() string {
+	text := string(d.Reason)
+	if d.Rule != "" {
+		text += ", rule " + d.Rule
+	}
+	if d.Path != "" {
+		text += ", in " + judge.Escape(d.Path)
+	}
+	return text
+}
+
+// UnmarshalJSON also reads a text: journals of earlier versions have only the reason.
+func (d *Discarded) UnmarshalJSON(text []byte) error {
+	*d = Discarded{}
+	if err := json.Unmarshal(text, &d.Reason); err == nil {
+		return nil
+	}
+	type whole Discarded
+	return json.Unmarshal(text, (*whole)(d))
 }
 
 // Keep decides which findings of a reviewer become directives: the most urgent first, and no more than most. Text gives the content of a file

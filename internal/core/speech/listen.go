@@ -27,6 +27,8 @@ type echo interface {
 
 // Answer of a model.
 type Answer struct {
+	// Call is the ID of the call in the gateway's ledger; empty if the gateway has not said it.
+	Call string
 	// Message as it goes back to the model.
 	Message Message
 	Stop    conversation.Stop

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -133,6 +134,9 @@ func (c *call) heads(answer *http.Response, checks bool) {
 	}
 	if window := c.route.Model.ContextWindow; window > 0 {
 		header.Set(protocol.WindowHeader, strconv.FormatInt(window, 10))
+	}
+	if c.turn != nil && c.record.Role == policy.RoleSupervisor {
+		header.Set(protocol.CallHeader, c.turn.entry.ID)
 	}
 	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 	if answer.ContentLength >= 0 && !checks && !c.reply.streams {

@@ -27,6 +27,8 @@ const (
 	maxAnswer = 64 << 20
 	// maxRefusal bounds what is read of an error, and maxQuoted what is said of it, in bytes.
 	maxRefusal, maxQuoted = 64 << 10, 2000
+	// maxCall bounds the ID of a call, in bytes.
+	maxCall = 128
 )
 
 // Options of a Client. All but Header are required.
@@ -137,7 +139,9 @@ func (c *Client) once(ctx context.Context, body []byte) (speech.Answer, *Trouble
 		return speech.Answer{}, refused(response)
 	}
 	listener := c.options.Speech.Listen(strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream"))
-	return hear(listener, io.LimitReader(response.Body, maxAnswer))
+	answer, failed := hear(listener, io.LimitReader(response.Body, maxAnswer))
+	answer.Call = plain.CutBytes(response.Header.Get(protocol.CallHeader), maxCall)
+	return answer, failed
 }
 
 // refused is an answer that is an error.

@@ -56,8 +56,9 @@ type Desk struct{ options Options }
 func New(o Options) *Desk { return &Desk{o} }
 
 // Ask a question, and once more if check has an objection to the arguments of the answer. Check returns an empty objection for arguments
-// that can be used. The error is an *InvalidError, or says why no model has answered.
-func (d *Desk) Ask(ctx context.Context, q speech.Question, check func(json.RawMessage) string) (json.RawMessage, error) {
+// that can be used. Calls are the IDs that answered calls have in the gateway's ledger, also if there is an error. The error is an *InvalidError, or says
+// why no model has answered.
+func (d *Desk) Ask(ctx context.Context, q speech.Question, check func(json.RawMessage) string) (calls []string, err error) {
 	transport := &http.Transport{DialTLSContext: d.options.Link.Dial, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	// The gateway names the dialects of the policy's backend if it does not speak this one.
@@ -69,18 +70,21 @@ func (d *Desk) Ask(ctx context.Context, q speech.Question, check func(json.RawMe
 	for range tries {
 		answer, err := ask(ctx, client, request)
 		if err != nil {
-			return nil, err
+			return calls, err
+		}
+		if answer.Call != "" {
+			calls = append(calls, answer.Call)
 		}
 		var arguments json.RawMessage
 		if arguments, objection = q.Arguments(answer); objection == "" {
 			if objection = check(arguments); objection == "" {
-				return arguments, nil
+				return calls, nil
 			}
 		}
 		d.options.Log.WarnContext(ctx, "The supervisor's model has given an invalid answer", "tool", q.Tool.Name, "objection", objection)
 		request = request.Again(answer, objection)
 	}
-	return nil, &InvalidError{objection}
+	return calls, &InvalidError{objection}
 }
 
 // ask in a dialect that the backend speaks.
