@@ -140,7 +140,7 @@ type ReviewerHeed struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Addressed int32 `json:"addressed"`
-	// directives is how many of the reviewer's last directives count. Open ones count only if the Feature is over and its agent has received them.
+	// directives is how many of the reviewer's last directives count. Open ones count only if the Feature is over and its agent has received them. Dropped ones count only if an agent has received them.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Directives int32 `json:"directives"`

@@ -157,6 +157,9 @@ type DirectiveStatus struct {
 	// +required
 	// +kubebuilder:validation:Enum=Pending;Active;Addressed;Dropped;Escalated
 	State string `json:"state"`
+	// unread is true if the watchdog dropped the directive before the agent received it.
+	// +optional
+	Unread bool `json:"unread,omitempty"`
 	// age is the age of the directive, in finished tasks. The watchdog drops Cleanup directives that are not Critical at 15.
 	// +optional
 	Age int32 `json:"age,omitempty"`

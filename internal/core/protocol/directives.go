@@ -70,6 +70,8 @@ type DirectiveStatus struct {
 	ID     string `json:"id" redact:"key"`
 	Source string `json:"source,omitempty"`
 	State  string `json:"state"`
+	// Unread: the watchdog has dropped it before the agent received it.
+	Unread bool `json:"unread,omitempty"`
 	// Type, Priority, Description, Rationale and Files come from the Directive of a reviewer, until it is over. They are empty for other sources,
 	// whose texts users have.
 	Type        string   `json:"type,omitempty"`

@@ -25,19 +25,19 @@ type Heed struct {
 	Addressed, Of int
 }
 
-// Measure counts the last directives of each reviewer. It gets the source and the state of directives, the newest first. Open ones do not count, because an agent may still address
-// them. Reviewers that have given too few are not in the result, which has their order.
-func Measure(newest iter.Seq2[string, string]) (list []Heed) {
+// Measure counts the last directives of each reviewer. It gets directives with the newest first. Open ones do not count, because an agent may still address
+// them. Directives that were dropped unread do not count either: no agent could heed them. Reviewers that have given too few are not in the result, which has their order.
+func Measure(newest iter.Seq[protocol.DirectiveStatus]) (list []Heed) {
 	counts := map[string]Heed{}
-	for source, state := range newest {
-		h := counts[source]
-		if state == protocol.DirectivePending || state == protocol.DirectiveActive || h.Of == heedOf {
+	for d := range newest {
+		h := counts[d.Source]
+		if d.State == protocol.DirectivePending || d.State == protocol.DirectiveActive || d.Unread || h.Of == heedOf {
 			continue
 		}
-		if h.Of++; state == protocol.DirectiveAddressed {
+		if h.Of++; d.State == protocol.DirectiveAddressed {
 			h.Addressed++
 		}
-		counts[source] = h
+		counts[d.Source] = h
 	}
 	for _, r := range all {
 		if h := counts[r.Name]; h.Of == heedOf {

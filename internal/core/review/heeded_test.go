@@ -19,11 +19,18 @@ func gave(n int, source, state string) (list [][2]string) {
 	return slices.Repeat([][2]string{{source, state}}, n)
 }
 
+// unread is the state of a directive that was dropped before an agent received it.
+const unread = "unread"
+
 // measure directives, the newest first.
 func measure(newest ...[][2]string) []review.Heed {
-	return review.Measure(func(yield func(source, state string) bool) {
+	return review.Measure(func(yield func(protocol.DirectiveStatus) bool) {
 		for _, d := range slices.Concat(newest...) {
-			if !yield(d[0], d[1]) {
+			s := protocol.DirectiveStatus{Source: d[0], State: d[1]}
+			if d[1] == unread {
+				s.State, s.Unread = protocol.DirectiveDropped, true
+			}
+			if !yield(s) {
 				return
 			}
 		}
@@ -45,6 +52,8 @@ func TestMeasure(t *testing.T) {
 		"fewer than 30 %":     {[][][2]string{gave(5, style, done), gave(10, style, failed), gave(5, style, dropped)}, []review.Heed{{Reviewer: style, Addressed: 5, Of: 20}}, false},
 		"30 %":                {[][][2]string{gave(6, style, done), gave(14, style, dropped)}, []review.Heed{{Reviewer: style, Addressed: 6, Of: 20}}, true},
 		"older ones":          {[][][2]string{gave(20, style, done), gave(50, style, dropped)}, []review.Heed{{Reviewer: style, Addressed: 20, Of: 20}}, true},
+		"dropped unread":      {[][][2]string{gave(15, style, unread), gave(6, style, done), gave(14, style, failed)}, []review.Heed{{Reviewer: style, Addressed: 6, Of: 20}}, true},
+		"19 and unread ones":  {[][][2]string{gave(40, style, unread), gave(19, style, failed)}, nil, false},
 		"two, in their order": {[][][2]string{gave(20, design, done), gave(20, style, done)}, []review.Heed{{Reviewer: style, Addressed: 20, Of: 20}, {Reviewer: design, Addressed: 20, Of: 20}}, true},
 	} {
 		got := measure(c.newest...)

@@ -25,14 +25,14 @@ func Heeds(project []v1alpha1.Feature, effective policy.Effective) []review.Heed
 	slices.SortFunc(reviewed, func(a, b *v1alpha1.Feature) int {
 		return cmp.Or(b.Status.StartTime.Time.Compare(a.Status.StartTime.Time), cmp.Compare(a.Name, b.Name))
 	})
-	all := review.Measure(func(yield func(source, state string) bool) {
+	all := review.Measure(func(yield func(protocol.DirectiveStatus) bool) {
 		for _, f := range reviewed {
 			for _, d := range slices.Backward(f.Status.Run.Directives) {
 				state := d.State
 				if state == protocol.DirectiveActive && f.Status.CompletionTime != nil { // no agent addresses it any more
 					state = protocol.DirectiveDropped
 				}
-				if !yield(d.Source, state) {
+				if !yield(protocol.DirectiveStatus{Source: d.Source, State: state, Unread: d.Unread}) {
 					return
 				}
 			}

@@ -18,7 +18,7 @@ import (
 )
 
 // TestHeeds: the directives of the Feature that started last are the newest ones, in whatever sequence the cache lists Features. Those that the agent of a Feature
-// that is over has left open count as not addressed. Only reviewers that run have a figure.
+// that is over has left open count as not addressed. Directives that no agent has read do not count. Only reviewers that run have a figure.
 func TestHeeds(t *testing.T) {
 	gave := func(name string, age time.Duration, source string, states ...string) v1alpha1.Feature {
 		f := feature(name, types.UID(name))
@@ -41,6 +41,10 @@ func TestHeeds(t *testing.T) {
 	}
 	ignored := gave("ignored", 0, style, protocol.DirectiveActive, protocol.DirectiveActive)
 	atWork := ignored.DeepCopy()
+	unread := gave("unread", 0, style, dropped, dropped)
+	for i := range unread.Status.Run.Directives {
+		unread.Status.Run.Directives[i].Unread = true
+	}
 	ended := metav1.NewTime(noon)
 	ignored.Status.CompletionTime = &ended
 	yes := true
@@ -58,6 +62,7 @@ func TestHeeds(t *testing.T) {
 		"older ones":          {project[:2], styleOnly, []review.Heed{{Reviewer: style, Addressed: 10, Of: 20}}},
 		"left open":           {append([]v1alpha1.Feature{ignored}, project[0]), styleOnly, []review.Heed{{Reviewer: style, Addressed: 0, Of: 20}}},
 		"can be addressed":    {append([]v1alpha1.Feature{*atWork}, project[0]), styleOnly, []review.Heed{{Reviewer: style, Addressed: 20, Of: 20}}},
+		"dropped unread":      {append([]v1alpha1.Feature{unread}, project[0]), styleOnly, []review.Heed{{Reviewer: style, Addressed: 20, Of: 20}}},
 		"none runs":           {project, policy.Effective{}, []review.Heed{}},
 	} {
 		if diff := cmp.Diff(c.want, Heeds(c.project, c.policy)); diff != "" {

@@ -56,7 +56,7 @@ func applyDirectives(run *v1alpha1.RunStatus, list []protocol.DirectiveStatus) {
 	run.Directives = nil
 	for _, d := range list {
 		next := v1alpha1.DirectiveStatus{
-			ID: d.ID, Source: d.Source, State: d.State, Age: int32(min(d.Age, maxTasks)), Message: Clean(d.Message, maxEvidence), //nolint:gosec // bounded
+			ID: d.ID, Source: d.Source, State: d.State, Unread: d.Unread, Age: int32(min(d.Age, maxTasks)), Message: Clean(d.Message, maxEvidence), //nolint:gosec // bounded
 		}
 		if review.Is(d.Source) {
 			next = withTexts(next, d, before)

@@ -708,6 +708,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: type
       type:
         scalar: string
+    - name: unread
+      type:
+        scalar: boolean
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Doctrine
   map:
     fields:

@@ -44,6 +44,8 @@ type Entry struct {
 	// Born is the number of finished tasks when it arrived. Age is its age in tasks when it was over.
 	Born int `json:"born,omitempty"`
 	Age  int `json:"age,omitempty"`
+	// Unread: it was dropped before the agent received it.
+	Unread bool `json:"unread,omitempty"`
 	// Again is how often its reviewer has found it in the work after an agent had answered. It never decreases.
 	Again int `json:"again,omitempty"`
 	// Input names the process whose standard input it was written to last.
@@ -200,6 +202,12 @@ func (l List) over(e Entry, state, message string) Entry {
 	return e
 }
 
+// dropped is an open entry whose directive is dropped. One that is open again has been received before.
+func (l List) dropped(e Entry, message string) Entry {
+	e.Unread = e.State == protocol.DirectivePending && e.Again == 0
+	return l.over(e, protocol.DirectiveDropped, message)
+}
+
 // Follow takes the current directives. It returns the entries that change.
 func (l List) Follow() (changes []Entry) {
 	now := map[string]bool{}
@@ -209,7 +217,7 @@ func (l List) Follow() (changes []Entry) {
 		case !d.entry.Given:
 			changes = append(changes, Entry{ID: d.ID, Sum: d.sum, Source: d.Source, State: protocol.DirectivePending, Given: true, Born: l.finished})
 		case d.open() && d.ages() && age >= maxAge:
-			changes = append(changes, l.over(d.entry, protocol.DirectiveDropped, aged(d.Source, age)))
+			changes = append(changes, l.dropped(d.entry, aged(d.Source, age)))
 		}
 	}
 	changes = append(changes, l.surplus()...)
@@ -220,7 +228,7 @@ func (l List) Follow() (changes []Entry) {
 		switch {
 		case !personal(e.Source): // nobody takes back what a reviewer has given: it is over
 		case e.State == protocol.DirectivePending:
-			e = l.over(e, protocol.DirectiveDropped, takenBack+" before the watchdog told the agent")
+			e = l.dropped(e, takenBack+" before the watchdog told the agent")
 		case e.State == protocol.DirectiveActive, e.State == protocol.DirectiveEscalated:
 			e = l.over(e, protocol.DirectiveAddressed, takenBack)
 		}
@@ -251,8 +259,11 @@ func (l List) surplus() (changes []Entry) {
 		return cmp.Or(cmp.Compare(x.untold(), y.untold()), cmp.Compare(x.rank(), y.rank()))
 	})
 	for _, d := range cleanup[min(len(cleanup), maxCleanup):] {
-		e := Entry{ID: d.ID, Sum: d.sum, Source: d.Source, Given: true, Born: cmp.Or(d.entry.Born, l.finished)}
-		changes = append(changes, l.over(e, protocol.DirectiveDropped,
+		e := d.entry
+		if !e.Given {
+			e = Entry{ID: d.ID, Sum: d.sum, Source: d.Source, State: protocol.DirectivePending, Given: true, Born: l.finished}
+		}
+		changes = append(changes, l.dropped(e,
 			fmt.Sprintf("%d Cleanup directives of reviewers are open, and no more are kept: this one is the least important", maxCleanup)))
 	}
 	return changes
@@ -388,7 +399,7 @@ func (l List) told(ids []string, how string) (changes []Entry) {
 func (l List) Status() (list []protocol.DirectiveStatus) {
 	unsettled := l.Unsettled()
 	for i, e := range l.book {
-		s := protocol.DirectiveStatus{ID: e.ID, Source: e.Source, State: e.State, Age: e.Age, Message: e.Message}
+		s := protocol.DirectiveStatus{ID: e.ID, Source: e.Source, State: e.State, Unread: e.Unread, Age: e.Age, Message: e.Message}
 		if e.open() {
 			s.Age = max(l.finished-e.Born, 0)
 		}

@@ -16,6 +16,8 @@ type DirectiveStatusApplyConfiguration struct {
 	Source *string `json:"source,omitempty"`
 	// state says how far the directive is. Pending: the agent does not know of it. Active: the watchdog told the agent. Addressed: the agent says so, or a user took the directive back. Escalated: the agent says that it cannot do it, or the reviewer still finds it in the work after two answers of the agent. Dropped: the watchdog tells the agent no more.
 	State *string `json:"state,omitempty"`
+	// unread is true if the watchdog dropped the directive before the agent received it.
+	Unread *bool `json:"unread,omitempty"`
 	// age is the age of the directive, in finished tasks. The watchdog drops Cleanup directives that are not Critical at 15.
 	Age *int32 `json:"age,omitempty"`
 	// message explains the state.
@@ -59,6 +61,14 @@ func (b *DirectiveStatusApplyConfiguration) WithSource(value string) *DirectiveS
 // If called multiple times, the State field is set to the value of the last call.
 func (b *DirectiveStatusApplyConfiguration) WithState(value string) *DirectiveStatusApplyConfiguration {
 	b.State = &value
+	return b
+}
+
+// WithUnread sets the Unread field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unread field is set to the value of the last call.
+func (b *DirectiveStatusApplyConfiguration) WithUnread(value bool) *DirectiveStatusApplyConfiguration {
+	b.Unread = &value
 	return b
 }
 

@@ -14,7 +14,7 @@ type ReviewerHeedApplyConfiguration struct {
 	Reviewer *string `json:"reviewer,omitempty"`
 	// addressed is how many of the directives agents have addressed.
 	Addressed *int32 `json:"addressed,omitempty"`
-	// directives is how many of the reviewer's last directives count. Open ones count only if the Feature is over and its agent has received them.
+	// directives is how many of the reviewer's last directives count. Open ones count only if the Feature is over and its agent has received them. Dropped ones count only if an agent has received them.
 	Directives *int32 `json:"directives,omitempty"`
 }
 
