@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -23,7 +22,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/changes"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
@@ -39,11 +37,6 @@ const (
 	// maxReviewed bounds how many changed files a reviewer hears of, and maxQuoted the size in bytes of a file that it can quote.
 	maxReviewed = 500
 	maxQuoted   = 1 << 20
-	// maxCompared bounds the sizes of the changed files that are compared line by line, and maxPart what counts of each, in bytes. Their patch fits into
-	// protocol.MaxPatch. changeHead is about how many bytes a patch says of a file before its lines.
-	maxCompared = 768 << 10
-	maxPart     = 256 << 10
-	changeHead  = 512
 )
 
 // breakpoint is what reviewers have to do now; nothing while a task is at work, or without an agent that could follow them.
@@ -244,7 +237,7 @@ func (x *acts) changed(ctx context.Context, from, to string) (list []review.Chan
 		return nil, left, err
 	}
 	left.Files = total - len(outline)
-	paths := compared(outline)
+	paths := review.Compared(outline, rand.Shuffle)
 	if len(paths) == 0 { // git would compare everything
 		return review.Changed(outline, ""), left, nil
 	}
@@ -258,33 +251,6 @@ func (x *acts) changed(ctx context.Context, from, to string) (list []review.Chan
 	}
 	return review.Changed(outline, patch), left, nil
 }
-
-// compared are the paths of the changes that a reviewer can see line by line. One half of the room is for the smallest ones, and the other for any: an
-// agent hides no file behind large ones, or behind others that come before it. A finding cannot name a longer path.
-func compared(all []judge.Change) (paths []string) {
-	order := slices.DeleteFunc(slices.Clone(all), func(c judge.Change) bool { return len(c.Path) > review.MaxPath })
-	plain.SortStable(order, func(a, b *judge.Change) int { return cmp.Compare(compares(*a), compares(*b)) })
-	small, room := 0, int64(maxCompared)
-	for _, c := range order {
-		if room -= compares(c); room < maxCompared/2 {
-			break
-		}
-		small++
-	}
-	others := order[small:]
-	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-	room = maxCompared
-	for _, c := range order {
-		if room -= compares(c); room < 0 {
-			break
-		}
-		paths = append(paths, c.Path)
-	}
-	return paths
-}
-
-// compares is about how many bytes the comparison of a file has.
-func compares(c judge.Change) int64 { return min(c.Old.Size+c.New.Size+changeHead, maxPart) }
 
 // quotable gives the text of a file in a tree, if it is text. A tree can have very many files, and a review needs a few of them.
 func (x *acts) quotable(ctx context.Context, tree string) func(path string) (string, bool) {
@@ -317,46 +283,4 @@ func (x *acts) file(ctx context.Context, tree, path string) ([]byte, error) {
 	}
 	_, content, err := all.Read(ctx, e.ID, maxQuoted)
 	return content, err
-}
-
-// directText is the task for a Critical directive, with its id and what it says.
-const directText = "A reviewer has found a problem that the next tasks build on. Address directive %s of ACTIVE DIRECTIVES, or explain why it does not apply. Change nothing else. It says: %s"
-
-// direct gives the agent a task for a Critical directive of a reviewer, before the next task.
-func (x *acts) direct(ctx context.Context, open []protocol.Directive) (supervise.Event, error) {
-	t, is := x.attempt.journal.State().NextCritical(idsOf(open))
-	if !is { // orders have changed that
-		return supervise.Consulted{}, nil
-	}
-	i := slices.IndexFunc(open, func(d protocol.Directive) bool { return d.ID == t.Directives[0] })
-	t.Text = fmt.Sprintf(directText, open[i].ID, open[i].Description)
-	x.log().InfoContext(ctx, "A reviewer has given a Critical directive: the agent gets a task for it", "task", t.Name, "after", t.After)
-	if err := x.note(journal.Record{TaskAdded: &t}, "task added"); err != nil {
-		return nil, err
-	}
-	return supervise.Directed{Task: t.Name}, nil
-}
-
-// idsOf directives.
-func idsOf(list []protocol.Directive) (ids []string) {
-	for _, d := range list {
-		ids = append(ids, d.ID)
-	}
-	return ids
-}
-
-// polishText is the task in which the agent addresses what reviewers have found.
-const polishText = "The work is done. Address each directive of ACTIVE DIRECTIVES, or explain why it does not apply. Change nothing else, and keep what the work does as it is."
-
-// polish gives the agent a task after the last one.
-func (x *acts) polish(ctx context.Context, open []string) (supervise.Event, error) {
-	name := x.attempt.journal.State().NextPolish(open)
-	if name == "" { // orders have changed that
-		return supervise.Consulted{}, nil
-	}
-	x.log().InfoContext(ctx, "Directives of reviewers are open: the agent polishes the work", "task", name, "directives", open)
-	if err := x.note(journal.Record{TaskAdded: &journal.TaskAdded{Name: name, Text: polishText, Directives: open}}, "task added"); err != nil {
-		return nil, err
-	}
-	return supervise.Polished{Task: name}, nil
 }
