@@ -120,6 +120,7 @@ func harmless() []row {
 		{"view.tidewaiter.dev/features/history", "get", "it reads the ledger; the gateway alone writes it"},
 		{"view.tidewaiter.dev/features/log", "get", asksForTheRecord},
 		{"view.tidewaiter.dev/features/prompt", "get", "it reads the Feature and the templates that apply to it, which are no secrets of the project's people"},
+		{"view.tidewaiter.dev/features/review", "get", "it reads the ledger; the gateway alone writes it"},
 		{"view.tidewaiter.dev/features/steering", "get", "it reads the ledger; the gateway alone writes it"},
 		{"view.tidewaiter.dev/features/turns", "get", "it reads the ledger; the gateway alone writes it"},
 		{"view.tidewaiter.dev/features/verify", "get", asksForTheRecord},

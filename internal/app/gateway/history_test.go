@@ -42,15 +42,19 @@ func TestHistoryIsRecorded(t *testing.T) {
 			t.Fatalf("handed in for the time %d: %d", n+1, code)
 		}
 	}
+	asked := protocol.HistoryEntry{Sequence: 8500, Time: first.Time, Attempt: 1, Kind: protocol.HistoryReviewQuestion, Event: protocol.HistoryAsked, Task: "page", Name: protocol.SourceDesign, Text: "What is wrong?"}
+	if code := f.gateways[0].handInAt(t, protocol.HistoryPath, http.MethodPost, login.Token, "gzip", body(asked)); code != http.StatusNoContent {
+		t.Fatal(code)
+	}
 	if code := f.gateways[1].handInAt(t, protocol.HistoryPath, http.MethodPost, login.Token, "gzip", body(second)); code != http.StatusNoContent {
 		t.Fatal(code)
 	}
 	feature := "feature=" + string(login.Feature.UID)
-	short := first
-	short.Text = ""
+	short, page := first, asked
+	short.Text, page.Text = "", ""
 	for query, want := range map[string][]protocol.HistoryEntry{
-		feature: {short, second}, feature + "&after=7000": {second}, feature + "&limit=1": {short}, feature + "&task=form": {short}, feature + "&entry=7000": {first},
-		feature + "&task=delivery%2Fgates%2F1": {second}, feature + "&after=8000": nil,
+		feature: {short, second, page}, feature + "&after=7000": {second, page}, feature + "&reviewer=Design": {asked}, feature + "&limit=1": {short}, feature + "&task=form": {short}, feature + "&entry=7000": {first},
+		feature + "&task=delivery%2Fgates%2F1": {second}, feature + "&after=8500": nil,
 	} {
 		var got protocol.History
 		if code := f.gateways[0].read(t, protocol.HistoryListPath, query, &got); code != http.StatusOK {
@@ -60,7 +64,7 @@ func TestHistoryIsRecorded(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
-	for query, want := range map[string]int{feature + "&entry=2": http.StatusNotFound, "entry=1": http.StatusBadRequest, feature + "&entry=x": http.StatusBadRequest} {
+	for query, want := range map[string]int{feature + "&entry=2": http.StatusNotFound, feature + "&reviewer=Assessor": http.StatusNotFound, "entry=1": http.StatusBadRequest, feature + "&entry=x": http.StatusBadRequest} {
 		var got protocol.History
 		if code := f.gateways[0].read(t, protocol.HistoryListPath, query, &got); code != want {
 			t.Errorf("%s: %d, want %d", query, code, want)

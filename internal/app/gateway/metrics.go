@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/gateway/egressproxy"
@@ -35,6 +37,9 @@ type instruments struct {
 	corrections      *prometheus.CounterVec
 	plans            *prometheus.CounterVec
 	reviews          *prometheus.CounterVec
+	findings         *prometheus.CounterVec
+	roleTokens       *prometheus.CounterVec
+	roleCost         *prometheus.CounterVec
 	ledgerDropped    *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
@@ -47,7 +52,7 @@ func newInstruments() *instruments {
 	return &instruments{
 		connections: metrics.Connections.Counter(), connectionBytes: metrics.ConnectionBytes.Counter(), connectionTime: metrics.ConnectionSeconds.Histogram(),
 		calls: metrics.ModelCalls.Counter(), callBytes: metrics.ModelBytes.Counter(), tokens: metrics.ModelTokens.Counter(), cost: metrics.ModelCost.Counter(), estimated: metrics.ModelEstimated.Counter(),
-		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(), history: metrics.HistoryRecorded.Counter(), gates: metrics.GatesRun.Counter(), gateTime: metrics.GateSeconds.Histogram(), corrections: metrics.Corrections.Counter(), plans: metrics.PlansMade.Counter(), reviews: metrics.Reviews.Counter(), ledgerDropped: metrics.LedgerDropped.Counter(),
+		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(), history: metrics.HistoryRecorded.Counter(), gates: metrics.GatesRun.Counter(), gateTime: metrics.GateSeconds.Histogram(), corrections: metrics.Corrections.Counter(), plans: metrics.PlansMade.Counter(), reviews: metrics.Reviews.Counter(), findings: metrics.ReviewFindings.Counter(), roleTokens: metrics.RoleTokens.Counter(), roleCost: metrics.RoleCost.Counter(), ledgerDropped: metrics.LedgerDropped.Counter(),
 		firstByte: metrics.FirstByteSeconds.Histogram(), backends: metrics.BackendReady.Gauge(), avoided: metrics.BackendAvoided.Gauge(), broken: metrics.BackendsBroken.Gauge(),
 		unpriced: metrics.ModelUnpriced.Gauge(),
 	}
@@ -55,7 +60,7 @@ func newInstruments() *instruments {
 
 func (m *instruments) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.history, m.gates, m.gateTime, m.corrections, m.plans, m.reviews, m.ledgerDropped, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
+		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.history, m.gates, m.gateTime, m.corrections, m.plans, m.reviews, m.findings, m.roleTokens, m.roleCost, m.ledgerDropped, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
 	}
 }
 
@@ -99,6 +104,7 @@ func (m *instruments) call(r modelserver.Outcome) {
 	if r.Cost > 0 {
 		m.cost.WithLabelValues(r.Backend, r.Model).Add(float64(r.Cost) / 1e6)
 	}
+	m.role(r)
 	if r.Estimated > 0 {
 		m.estimated.WithLabelValues(r.Backend, r.Model).Add(float64(r.Estimated))
 	}
@@ -115,6 +121,17 @@ func (m *instruments) call(r modelserver.Outcome) {
 	if r.FirstByte > 0 {
 		m.firstByte.WithLabelValues(r.Backend).Observe(r.FirstByte.Seconds())
 	}
+}
+
+// role counts what a call has used by the project and the role of the caller.
+func (m *instruments) role(r modelserver.Outcome) {
+	namespace, _, known := strings.Cut(r.Feature, "/")
+	used := r.Tokens.Amount(r.Cost)
+	if !known || used == (coreledger.Amount{}) {
+		return
+	}
+	m.roleTokens.WithLabelValues(namespace, r.Role).Add(float64(used.Input + used.Output))
+	m.roleCost.WithLabelValues(namespace, r.Role).Add(float64(used.Cost) / 1e6)
 }
 
 // handed counts what came of what a watchdog handed in at a path.
@@ -185,12 +202,33 @@ func (m *instruments) happened(namespace string, e protocol.HistoryEntry) {
 			outcome = e.Event
 		}
 		m.reviews.WithLabelValues(namespace, reviewer, outcome).Inc()
+		m.found(namespace, reviewer, e.Findings)
 	case e.Kind == protocol.HistoryTask && slices.Contains([]string{protocol.HistoryCorrected, protocol.HistoryRestarted, protocol.HistoryAdded}, e.Event):
 		cause := other
 		if slices.Contains(protocol.HistoryCauses(), e.Cause) {
 			cause = e.Cause
 		}
 		m.corrections.WithLabelValues(namespace, cause).Inc()
+	}
+}
+
+// mostFindings of a review that are counted: an answer has fewer.
+const mostFindings = 16
+
+// found counts the findings of a review.
+func (m *instruments) found(namespace, reviewer string, f *protocol.Findings) {
+	const kept, other = "Kept", "Other"
+	if f == nil {
+		return
+	}
+	if n := min(f.Kept, mostFindings); n > 0 {
+		m.findings.WithLabelValues(namespace, reviewer, kept).Add(float64(n))
+	}
+	for _, reason := range f.Discarded[:min(len(f.Discarded), mostFindings)] {
+		if !slices.Contains(protocol.FindingReasons(), reason) {
+			reason = other
+		}
+		m.findings.WithLabelValues(namespace, reviewer, reason).Inc()
 	}
 }
 

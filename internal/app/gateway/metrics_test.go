@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	hostbackends "github.com/tidewaiter/tidewaiter/internal/gateway/backends"
@@ -86,7 +87,9 @@ func TestHistoryIsCounted(t *testing.T) {
 		{Kind: protocol.HistoryTask, Event: protocol.HistoryCorrected, Cause: protocol.CauseGate}, {Kind: protocol.HistoryTask, Event: protocol.HistoryRestarted, Cause: protocol.CauseSteering},
 		{Kind: protocol.HistoryTask, Event: protocol.HistoryAdded, Cause: "mine"}, {Kind: protocol.HistoryTask, Event: protocol.HistoryBegun}, {Kind: "mine", Event: "mine"},
 		{Kind: protocol.HistoryPlan, Event: protocol.HistoryProposed}, {Kind: protocol.HistoryPlan, Event: "mine"},
-		{Kind: protocol.HistoryReview, Event: protocol.ReviewSkipped, Name: protocol.SourceDesign}, {Kind: protocol.HistoryReview, Event: "mine", Name: "mine"},
+		{Kind: protocol.HistoryReview, Event: protocol.ReviewSkipped, Name: protocol.SourceDesign}, {Kind: protocol.HistoryReview, Event: "mine", Name: "mine", Findings: &protocol.Findings{Kept: -3}},
+		{Kind: protocol.HistoryReview, Event: protocol.ReviewMinorDrift, Name: protocol.SourceDesign, Findings: &protocol.Findings{Kept: 2, Discarded: []string{"Known", "Known", "mine"}}},
+		{Kind: protocol.HistoryReviewQuestion, Event: protocol.HistoryAsked, Name: protocol.SourceDesign},
 	} {
 		m.happened("shop", e)
 	}
@@ -104,8 +107,14 @@ tidewaiter_history_records_total{result="Recorded"} 1
 # TYPE tidewaiter_plans_total counter
 tidewaiter_plans_total{namespace="shop",outcome="Proposed"} 1
 tidewaiter_plans_total{namespace="shop",outcome="Unavailable"} 1
+# HELP tidewaiter_review_findings_total ` + metrics.ReviewFindings.Help + `
+# TYPE tidewaiter_review_findings_total counter
+tidewaiter_review_findings_total{namespace="shop",result="Kept",reviewer="Design"} 2
+tidewaiter_review_findings_total{namespace="shop",result="Known",reviewer="Design"} 2
+tidewaiter_review_findings_total{namespace="shop",result="Other",reviewer="Design"} 1
 # HELP tidewaiter_reviews_total ` + metrics.Reviews.Help + `
 # TYPE tidewaiter_reviews_total counter
+tidewaiter_reviews_total{namespace="shop",outcome="MinorDrift",reviewer="Design"} 1
 tidewaiter_reviews_total{namespace="shop",outcome="Other",reviewer="Other"} 1
 tidewaiter_reviews_total{namespace="shop",outcome="Skipped",reviewer="Design"} 1
 # HELP tidewaiter_task_corrections_total ` + metrics.Corrections.Help + `
@@ -114,7 +123,7 @@ tidewaiter_task_corrections_total{cause="Gate",namespace="shop"} 1
 tidewaiter_task_corrections_total{cause="Other",namespace="shop"} 1
 tidewaiter_task_corrections_total{cause="Steering",namespace="shop"} 1
 `
-	names := []string{metrics.GatesRun.Name, metrics.HistoryRecorded.Name, metrics.PlansMade.Name, metrics.Reviews.Name, metrics.Corrections.Name}
+	names := []string{metrics.GatesRun.Name, metrics.HistoryRecorded.Name, metrics.PlansMade.Name, metrics.Reviews.Name, metrics.ReviewFindings.Name, metrics.Corrections.Name}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
@@ -143,6 +152,34 @@ tidewaiter_steering_steps_total{anomaly="AgentLooping",rung="Over"} 1
 tidewaiter_steering_steps_total{anomaly="Other",rung="Other"} 1
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), metrics.SteeringSteps.Name); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCallsAreCountedByRole and project. A call of nobody, or one that has used nothing, makes no series.
+func TestCallsAreCountedByRole(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []modelserver.Outcome{
+		{Feature: "shop/login", Role: "supervisor", Tokens: coreledger.Tokens{Input: 7, Cached: 2, Output: 1}, Cost: 1_500_000}, {Feature: "shop/other", Role: "supervisor", Tokens: coreledger.Tokens{Output: 2}},
+		{Feature: "shop/login", Role: "primary", Tokens: coreledger.Tokens{Input: 90}}, {Feature: "shop/login", Role: "summarizer"}, {Tokens: coreledger.Tokens{Input: 90}},
+	} {
+		m.call(r)
+	}
+	want := `
+# HELP tidewaiter_role_cost_total ` + metrics.RoleCost.Help + `
+# TYPE tidewaiter_role_cost_total counter
+tidewaiter_role_cost_total{namespace="shop",role="primary"} 0
+tidewaiter_role_cost_total{namespace="shop",role="supervisor"} 1.5
+# HELP tidewaiter_role_tokens_total ` + metrics.RoleTokens.Help + `
+# TYPE tidewaiter_role_tokens_total counter
+tidewaiter_role_tokens_total{namespace="shop",role="primary"} 90
+tidewaiter_role_tokens_total{namespace="shop",role="supervisor"} 12
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), metrics.RoleCost.Name, metrics.RoleTokens.Name); err != nil {
 		t.Error(err)
 	}
 }

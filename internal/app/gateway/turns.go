@@ -124,7 +124,7 @@ func (t *turns) authenticate(ctx context.Context, r *http.Request) error {
 }
 
 // errNotAQuestion says what is wrong with a question.
-var errNotAQuestion = errors.New("the parameters are feature, and turn, checkpoint, step, entry, or after, limit and task")
+var errNotAQuestion = errors.New("the parameters are feature, and turn, checkpoint, step, entry, reviewer, or after, limit and task")
 
 // numbers reads parameters that are numbers, each where it is there.
 func numbers(query url.Values, to map[string]*int64) error {
@@ -201,6 +201,10 @@ func findHistory(ctx context.Context, l *ledger.Ledger, query url.Values) (any, 
 	}
 	if query.Has("entry") {
 		e, err := l.History().Entry(ctx, query.Get("feature"), entry)
+		return protocol.History{Entries: []protocol.HistoryEntry{e}}, err
+	}
+	if query.Has("reviewer") {
+		e, err := l.History().Newest(ctx, query.Get("feature"), protocol.HistoryReviewQuestion, query.Get("reviewer"))
 		return protocol.History{Entries: []protocol.HistoryEntry{e}}, err
 	}
 	list, err := l.History().List(ctx, query.Get("feature"), query.Get("task"), after, int(min(limit, protocol.MaxHistory)))

@@ -10,7 +10,8 @@ const (
 	// pod's token. Entries that the ledger already has stay unchanged.
 	HistoryPath = "/v1/history"
 	// HistoryListPath is the path of the gateway's LedgerPort that lists them. Its parameters: feature (a UID), task (a name; without it, all
-	// tasks), and after and limit for a list. With entry (a Sequence) it returns one entry with its text.
+	// tasks), and after and limit for a list. With entry (a Sequence) it returns one entry with its text, and with reviewer (a name) the newest question for
+	// that reviewer with its text.
 	HistoryListPath = "/v1/history-list"
 	// MaxHistory of one answer.
 	MaxHistory = 500

@@ -33,6 +33,11 @@ func ReviewOutcomes() []string {
 	return []string{ReviewAligned, ReviewMinorDrift, ReviewMajorDivergence, ReviewSkipped}
 }
 
+// FindingReasons are the reasons why a finding of a reviewer does not count: core/review says what each means.
+func FindingReasons() []string {
+	return []string{"NotInTree", "QuoteNotThere", "Unusable", "Known", "Repeated", "TooMany", "NotShown"}
+}
+
 // ReviewStatus is what a reviewer said after a task.
 type ReviewStatus struct {
 	// Reviewer is its name, and Task that of the task after which it looked.

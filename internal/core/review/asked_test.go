@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
@@ -48,5 +49,16 @@ func TestDiscardedOfEarlierVersions(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(`[7]`), &got); err == nil {
 		t.Error("a number is a finding")
+	}
+}
+
+// TestReasonsAreThoseOfTheProtocol: metrics have them as a label.
+func TestReasonsAreThoseOfTheProtocol(t *testing.T) {
+	var names []string
+	for _, r := range review.Reasons() {
+		names = append(names, string(r))
+	}
+	if diff := cmp.Diff(protocol.FindingReasons(), names); diff != "" {
+		t.Error(diff)
 	}
 }

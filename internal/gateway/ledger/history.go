@@ -108,12 +108,22 @@ func (k History) List(ctx context.Context, featureUID, task string, after int64,
 
 // Entry returns one with its text, or wraps ErrNotFound.
 func (k History) Entry(ctx context.Context, featureUID string, sequence int64) (protocol.HistoryEntry, error) {
+	return k.one(ctx, fmt.Sprintf("entry %d of the history", sequence), selectEntry, word(featureUID, maxWord), sequence)
+}
+
+// Newest returns the newest entry of a kind that has a name, with its text, or wraps ErrNotFound.
+func (k History) Newest(ctx context.Context, featureUID, kind, name string) (protocol.HistoryEntry, error) {
+	return k.one(ctx, "the newest entry of a kind", selectNewest, word(featureUID, maxWord), word(kind, maxKind), word(name, maxWord))
+}
+
+// one entry with its text. What names it in errors.
+func (k History) one(ctx context.Context, what, query string, parameters ...any) (protocol.HistoryEntry, error) {
 	var e protocol.HistoryEntry
 	err := k.ledger.read(ctx, "read an entry of a history", func(db *sql.DB) (err error) {
 		var packed []byte
-		e, err = scanEntry(db.QueryRowContext(ctx, selectEntry, word(featureUID, maxWord), sequence).Scan, &packed)
+		e, err = scanEntry(db.QueryRowContext(ctx, query, parameters...).Scan, &packed)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("entry %d of the history: %w", sequence, ErrNotFound)
+			return fmt.Errorf("%s: %w", what, ErrNotFound)
 		}
 		if err != nil {
 			return err

@@ -193,3 +193,28 @@ WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) 
 		w.happen(l, ledger.Owner{FeatureUID: "other", Namespace: "shop", Feature: "other"}, happened(1))
 	})
 }
+
+// TestTheNewestEntry of a kind and a name, with its text.
+func TestTheNewestEntry(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.replicas()[0]
+		for n, name := range []string{"Design", "CodeStyle", "Design", "CodeStyle"} {
+			e := happened(int64(n + 1))
+			e.Kind, e.Name = protocol.HistoryReviewQuestion, name
+			w.happen(l, login, e)
+		}
+		review := happened(9)
+		review.Kind, review.Name = protocol.HistoryReview, "Design"
+		w.happen(l, login, review)
+		got, err := l.History().Newest(t.Context(), "uid", protocol.HistoryReviewQuestion, "Design")
+		w.must(err)
+		if got.Sequence != 3 || got.Text != happened(3).Text || got.Name != "Design" {
+			t.Errorf("the newest one is %+v", got)
+		}
+		for _, other := range [][2]string{{"uid", "Assessor"}, {"other", "Design"}} {
+			if _, err := l.History().Newest(t.Context(), other[0], protocol.HistoryReviewQuestion, other[1]); !errors.Is(err, ledger.ErrNotFound) {
+				t.Errorf("%v: %v", other, err)
+			}
+		}
+	})
+}

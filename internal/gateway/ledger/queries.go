@@ -118,6 +118,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) O
 	// selectHistory of a task, or of all for an empty name.
 	selectHistory = `SELECT ` + historyColumns + ` FROM history WHERE feature_uid = $1 AND sequence > $2 AND (task = $3 OR $3 = '') ORDER BY sequence LIMIT $4`
 	selectEntry   = `SELECT ` + historyColumns + `, text FROM history WHERE feature_uid = $1 AND sequence = $2`
+	selectNewest  = `SELECT ` + historyColumns + `, text FROM history WHERE feature_uid = $1 AND kind = $2 AND name = $3 ORDER BY sequence DESC LIMIT 1`
 	countHistory  = `SELECT COUNT(*) FROM history WHERE feature_uid = $1 AND sequence <> $2`
 )
 

@@ -47,6 +47,7 @@ const Full = 0.8
 
 var (
 	namespaceLabel = Label{"namespace", "of the Feature"}
+	reviewerLabel  = Label{"reviewer", strings.Join(protocol.Reviewers(), ", ") + ", Other"}
 
 	// triggers of checkpoints, as a label has them.
 	triggers = "Interval, Changes, Task, Requested, Final, Patch, Steering, other"
@@ -154,6 +155,11 @@ var (
 		Help:   "Features whose condition GatesPassed is False. Every replica reports the same value: use the maximum.",
 		Labels: []Label{namespaceLabel, {"reason", "GateFailed, GateNotStarted (somebody has to correct the gate)"}},
 	}
+	reviewDirectives = Definition{
+		Name: "tidewaiter_review_directives", Kind: Gauge,
+		Help:   "Directives of reviewers in the status of Features, by how far they are. Every replica reports the same value: use the maximum.",
+		Labels: []Label{namespaceLabel, {"reviewer", strings.Join(protocol.Reviewers(), ", ")}, {"state", "Pending, Active, Addressed, Dropped, Escalated (a user decides)"}},
+	}
 	questionsOpen = Definition{
 		Name: "tidewaiter_features_questions_open", Kind: Gauge,
 		Help:   "Features with a question of the agent that nobody has answered. Every replica reports the same value: use the maximum.",
@@ -165,7 +171,7 @@ var (
 func Manager() []Definition {
 	return []Definition{
 		checkpoints, checkpointFailures, rollbacks, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
-		watchdogMemory, watchdogDescriptors, eventDelay, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble, gatesFailing, questionsOpen,
+		watchdogMemory, watchdogDescriptors, eventDelay, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble, gatesFailing, questionsOpen, reviewDirectives,
 	}
 }
 

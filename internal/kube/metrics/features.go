@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // countWithin bounds the counting of Features: they are in a cache.
@@ -35,6 +36,7 @@ func (f Features) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- inTrouble.desc()
 	descriptions <- gatesFailing.desc()
 	descriptions <- questionsOpen.desc()
+	descriptions <- reviewDirectives.desc()
 }
 
 // Collect implements prometheus.Collector.
@@ -48,6 +50,7 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 	}
 	type key struct{ namespace, value string }
 	phases, troubles, anomalies, failing, questions := map[key]int{}, map[key]int{}, map[key]int{}, map[key]int{}, map[key]int{}
+	directives := map[[3]string]int{}
 	for i := range list.Items {
 		item := &list.Items[i]
 		phase := string(item.Status.Phase)
@@ -65,6 +68,7 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 		if q := question(item); q != nil {
 			questions[key{item.Namespace, strconv.FormatBool(!q.Guess)}]++
 		}
+		countDirectives(directives, item)
 		for _, name := range v1alpha1.AnomalyConditions() {
 			if meta.IsStatusConditionTrue(item.Status.Conditions, name) {
 				anomalies[key{item.Namespace, name}]++
@@ -83,6 +87,9 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 	for k, n := range questions {
 		metrics <- prometheus.MustNewConstMetric(questionsOpen.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
 	}
+	for k, n := range directives {
+		metrics <- prometheus.MustNewConstMetric(reviewDirectives.desc(), prometheus.GaugeValue, float64(n), k[0], k[1], k[2])
+	}
 	for k, n := range troubles {
 		metrics <- prometheus.MustNewConstMetric(degraded.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
 	}
@@ -98,4 +105,16 @@ func question(f *v1alpha1.Feature) *v1alpha1.Question {
 		return nil
 	}
 	return q
+}
+
+// countDirectives of reviewers in the status of a Feature, by namespace, reviewer and state.
+func countDirectives(to map[[3]string]int, f *v1alpha1.Feature) {
+	if f.Status.Run == nil {
+		return
+	}
+	for _, d := range f.Status.Run.Directives {
+		if slices.Contains(protocol.Reviewers(), d.Source) { // the API server knows the states
+			to[[3]string{f.Namespace, d.Source, d.State}]++
+		}
+	}
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 var (
 	backendLabel = Label{"backend", "its name in backends.yaml; empty for a refused call"}
 	modelLabel   = Label{"model", "its name in backends.yaml"}
+	roleLabel    = Label{"role", strings.Join([]string{policy.RolePrimary, policy.RoleSummarizer, policy.RoleSupervisor}, ", ") + " (what Tidewaiter itself asks: plans and reviews)"}
 	listLabel    = Label{"list", "egress.git, egress.agent"}
 	placeLabel   = Label{"place", "Task (after a task), Delivery (before the delivery)"}
 	ways         = "sent, received"
@@ -46,6 +48,12 @@ var (
 	}
 	ModelCost = Definition{
 		Name: "tidewaiter_model_cost_total", Kind: Counter, Help: "Cost of model calls, in the currency of the configured prices.", Labels: []Label{backendLabel, modelLabel},
+	}
+	RoleTokens = Definition{
+		Name: "tidewaiter_role_tokens_total", Kind: Counter, Help: "Tokens of model calls by project and role, input and output together.", Labels: []Label{namespaceLabel, roleLabel},
+	}
+	RoleCost = Definition{
+		Name: "tidewaiter_role_cost_total", Kind: Counter, Help: "Cost of model calls by project and role, in the currency of the configured prices.", Labels: []Label{namespaceLabel, roleLabel},
 	}
 	ModelEstimated = Definition{
 		Name: "tidewaiter_model_calls_estimated_total", Kind: Counter, Help: "Model calls whose tokens the backend has not counted in full, so that the gateway charged an estimate.",
@@ -95,7 +103,11 @@ var (
 	}
 	Reviews = Definition{
 		Name: "tidewaiter_reviews_total", Kind: Counter, Help: "Reviews of the work between two tasks. The gateway counts a review once, when it records it.",
-		Labels: []Label{namespaceLabel, {"reviewer", strings.Join(protocol.Reviewers(), ", ") + ", Other"}, {"outcome", strings.Join(protocol.ReviewOutcomes(), ", ") + " (no answer that can be used), Other"}},
+		Labels: []Label{namespaceLabel, reviewerLabel, {"outcome", strings.Join(protocol.ReviewOutcomes(), ", ") + " (no answer that can be used), Other"}},
+	}
+	ReviewFindings = Definition{
+		Name: "tidewaiter_review_findings_total", Kind: Counter, Help: "Findings of reviewers, by what came of them. The gateway counts them once, when it records the review.",
+		Labels: []Label{namespaceLabel, reviewerLabel, {"result", "Kept (it is a directive), or the reason why it does not count: " + strings.Join(protocol.FindingReasons(), ", ") + ", Other"}},
 	}
 	LedgerDropped = Definition{
 		Name: "tidewaiter_ledger_dropped_total", Kind: Counter, Help: "What the ledger dropped because it was nearly full, from the Features that had the most in it.",
@@ -121,7 +133,7 @@ var (
 // Gateway lists every metric of the gateway that is Tidewaiter's own.
 func Gateway() []Definition {
 	return []Definition{
-		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps, HistoryRecorded, GatesRun, GateSeconds, Corrections, PlansMade, Reviews, LedgerDropped,
+		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, RoleTokens, RoleCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps, HistoryRecorded, GatesRun, GateSeconds, Corrections, PlansMade, Reviews, ReviewFindings, LedgerDropped,
 		FirstByteSeconds, BackendReady, BackendAvoided, BackendsBroken, ModelUnpriced,
 	}
 }

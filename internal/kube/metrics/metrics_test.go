@@ -201,6 +201,9 @@ func TestFeaturesAreCounted(t *testing.T) {
 		f.Status.Run = &v1alpha1.RunStatus{Question: &v1alpha1.Question{ID: "q1", Text: "Which color?", Guess: guess}}
 		f.Status.Conditions = append(f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionGatesPassed, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonGatesPending})
 	}
+	looping.Status.Run = &v1alpha1.RunStatus{Directives: []v1alpha1.DirectiveStatus{
+		{ID: "a", Source: "Design", State: "Pending"}, {ID: "b", Source: "Design", State: "Pending"}, {ID: "c", Source: "CodeStyle", State: "Escalated"}, {ID: "d", Source: "Person", State: "Active"},
+	}}
 	answered.Spec.Answers = []v1alpha1.Answer{{Question: "q1", Text: "Blue."}}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(metrics.Features{Reader: reader{items: []v1alpha1.Feature{
@@ -229,6 +232,10 @@ tidewaiter_features_in_trouble{condition="AgentLooping",namespace="a"} 1
 # TYPE tidewaiter_features_questions_open gauge
 tidewaiter_features_questions_open{namespace="a",waits="true"} 1
 tidewaiter_features_questions_open{namespace="b",waits="false"} 1
+# HELP tidewaiter_review_directives Directives of reviewers in the status of Features, by how far they are. Every replica reports the same value: use the maximum.
+# TYPE tidewaiter_review_directives gauge
+tidewaiter_review_directives{namespace="a",reviewer="CodeStyle",state="Escalated"} 1
+tidewaiter_review_directives{namespace="a",reviewer="Design",state="Pending"} 2
 `)
 	failing := prometheus.NewPedanticRegistry()
 	failing.MustRegister(metrics.Features{Reader: reader{err: errors.New("no cache")}})

@@ -164,6 +164,6 @@ func (s *Server) nothing(w http.ResponseWriter, r *http.Request) {
 	}
 	fail(w, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
-		Message: Group + " serves features/diff, features/events, features/gates, features/history, features/log, features/prompt, features/steering, features/turns, features/verify and checkpoints/diff of a namespace",
+		Message: Group + " serves features/diff, features/events, features/gates, features/history, features/log, features/prompt, features/review, features/steering, features/turns, features/verify and checkpoints/diff of a namespace",
 	}})
 }

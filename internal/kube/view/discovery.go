@@ -33,6 +33,7 @@ func subresources() []subresource {
 		{"features", "history", "History"},
 		{"features", "log", "Log"},
 		{"features", "prompt", "Prompt"},
+		{"features", "review", "Review"},
 		{"features", "steering", "Steering"},
 		{"features", "turns", "Turns"},
 		{"features", "verify", "Verification"},

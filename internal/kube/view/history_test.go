@@ -90,3 +90,28 @@ func TestInstructionsOfAnAddedTask(t *testing.T) {
 		}
 	}
 }
+
+// TestReview shows the newest question for a reviewer, and names the reviewers if there is no such one.
+func TestReview(t *testing.T) {
+	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	entries := []protocol.HistoryEntry{{Sequence: 9001, Time: at, Attempt: 1, Kind: protocol.HistoryReviewQuestion, Event: protocol.HistoryAsked, Task: "form", Name: "Design", Message: "SHA-256 5a1e, bytes: 16", Text: "What is\x1b[2J wrong?"}}
+	r := newHarness(t)
+	ledger := &record{entries: entries}
+	r.options.Live, r.options.Ledger = shop{}, ledger
+	var list protocol.History
+	if err := json.Unmarshal(r.do(r.request(http.MethodGet, ofFeature+"review?reviewer=Design")).Body.Bytes(), &list); err != nil || !cmp.Equal(entries, list.Entries) {
+		t.Errorf("%v %+v", err, list)
+	}
+	if diff := cmp.Diff(url.Values{"feature": {"uid"}, "reviewer": {"Design"}}, ledger.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	text := r.do(r.request(http.MethodGet, ofFeature+"review?reviewer=Design&output=text")).Body.String()
+	if !strings.Contains(text, "ReviewQuestion  Asked  form  Design") || !strings.Contains(text, "What is") || strings.Contains(text, "\x1b") {
+		t.Errorf("for people:\n%s", text)
+	}
+	ledger.err = ErrNotRecorded
+	wantStatus(t, r.do(r.request(http.MethodGet, ofFeature+"review?reviewer=Assessor")), 404, metav1.StatusReasonNotFound, "the ledger has no question for the reviewer Assessor of the Feature add-login")
+	for _, query := range []string{"", "?reviewer=design", "?output=text"} {
+		wantStatus(t, r.do(r.request(http.MethodGet, ofFeature+"review"+query)), 400, metav1.StatusReasonBadRequest, ": use CodeStyle, Design, Assessor")
+	}
+}

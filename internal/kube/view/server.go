@@ -130,6 +130,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/history", s.authorized(resource("features", "history"), s.featureHistory))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/log", s.authorized(resource("features", "log"), s.featureLog))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/prompt", s.authorized(resource("features", "prompt"), s.featurePrompt))
+	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/review", s.authorized(resource("features", "review"), s.featureReview))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/steering", s.authorized(resource("features", "steering"), s.featureSteering))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/turns", s.authorized(resource("features", "turns"), s.featureTurns))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/verify", s.authorized(resource("features", "verify"), s.featureVerify))

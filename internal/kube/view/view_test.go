@@ -453,7 +453,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("%+v could be taken for something that can be listed or deleted", resource)
 		}
 	}
-	if diff := cmp.Diff([]string{"features/diff", "features/events", "features/gates", "features/history", "features/log", "features/prompt", "features/steering", "features/turns", "features/verify", "checkpoints/diff"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"features/diff", "features/events", "features/gates", "features/history", "features/log", "features/prompt", "features/review", "features/steering", "features/turns", "features/verify", "checkpoints/diff"}, names); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 	var groups metav1.APIGroupList
