@@ -29,7 +29,7 @@ spec:
 	storedPolicy = `
 metadata: {name: stored}
 spec:
-  defaults: {reviewers: {knowledge: {enabled: true}}, models: [{role: reviewer, backend: b, model: m}]}
+  defaults: {models: [{role: reviewer, backend: b, model: m}]}
 `
 )
 
@@ -70,7 +70,7 @@ func TestStoredFieldsThatNothingActsOn(t *testing.T) {
 		{what: "none of these fields", object: f, patch: "{metadata: {finalizers: null}, spec: {plan: null, dependsOn: null, delivery: null, requests: null}}"},
 		{what: "another rule", object: p, patch: "{spec: {defaults: {models: [{role: primary, backend: b, model: m}, {role: supervisor, backend: b, model: m}]}}}"},
 		{what: "another reviewer", object: p, patch: "{spec: {defaults: {reviewers: {codeStyle: {}}}}}"},
-		{what: "another rule for it", object: p, patch: "{spec: {defaults: {reviewers: {knowledge: {everyTasks: 2}}}}}", refused: "reviewers.knowledge"},
+		{what: "another rule for a reviewer", object: p, patch: "{spec: {defaults: {reviewers: {knowledge: {everyTasks: 2}}}}}"},
 		{what: "another model of the supervisor", object: p, patch: "{spec: {defaults: {models: [{role: supervisor, backend: other, model: m}]}}}"},
 		{what: "neither", object: p, patch: "{spec: {defaults: {models: null, reviewers: null}}}"},
 		{what: "another role again", object: p, patch: "{spec: {defaults: {models: [{role: reviewer, backend: b, model: m}]}}}", refused: "models[].role"},

@@ -438,11 +438,6 @@ var executionCases = map[string]ruleCase{
 }
 
 var policyCases = map[string]ruleCase{
-	"the reviewer of knowledge, which this version does not act on": {
-		field:  "reviewers.knowledge",
-		accept: "{reviewers: {knowledge: null}}", reject: "{reviewers: {knowledge: {}}}",
-		message: "this version does not act on reviewers.knowledge: remove it",
-	},
 	"instructions of the code style reviewer with a control character": {
 		field:  "reviewers.codeStyle.instructions",
 		accept: `{reviewers: {codeStyle: {instructions: "Name tests after\n\twhat they show\u3000（例）."}}}`, reject: `{reviewers: {codeStyle: {instructions: "\x1b[2J"}}}`,

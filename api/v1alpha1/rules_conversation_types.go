@@ -148,9 +148,8 @@ type ReviewerRules struct {
 	// design is the rule for the reviewer of design, which looks at how the parts of the work fit together. By default, it runs at milestones. It also runs after an aborted task and after a new plan.
 	// +optional
 	Design *ReviewerRule `json:"design,omitempty"`
-	// knowledge is the rule for the reviewer that writes down what the work taught. By default, it runs every 3 tasks and at milestones.
+	// knowledge is the rule for the reviewer that writes down what the work has taught. By default, it runs every 3 tasks and at milestones. It gives no directives, and runs only where knowledge.inject is true.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="false",message="this version does not act on reviewers.knowledge: remove it"
 	Knowledge *ReviewerRule `json:"knowledge,omitempty"`
 	// assessor is the rule for the assessor, which looks after the other reviewers and gives a verdict on the whole. By default, it runs every 5 tasks and at milestones. Its everyTasks is its first interval, at least 3 and at most 10 tasks. Then its verdicts decide.
 	// +optional
@@ -174,7 +173,7 @@ type ReviewerRules struct {
 
 // KnowledgeRules say what happens to the knowledge of a team.
 type KnowledgeRules struct {
-	// inject says whether agents get what their team has written down in docs/knowledge of the repository. If so, they cannot change that folder. Defaults to false.
+	// inject says whether agents get what their team and reviewers have written down in docs/knowledge of the repository. If so, they cannot change that folder, and reviewers write documents. Defaults to false.
 	// +optional
 	Inject *bool `json:"inject,omitempty"`
 	// deliver says what happens to the documents that reviewers have written for docs/knowledge. Commit delivers them as the last commit of the work: gates before the delivery, review and approval are about that commit. Off delivers none. Reviewers write only where inject is true. Defaults to Commit.

@@ -145,10 +145,10 @@ func TestStatus(t *testing.T) {
 // TestStoredRulesThatNothingActsOnAreNamed: the API server refuses them in new policies, so this one is not stored.
 func TestStoredRulesThatNothingActsOnAreNamed(t *testing.T) {
 	var list []metav1.Condition
-	p := &v1alpha1.SupervisorPolicy{Spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Reviewers: &v1alpha1.ReviewerRules{Knowledge: &v1alpha1.ReviewerRule{}}}}}
+	p := &v1alpha1.SupervisorPolicy{Spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Models: []v1alpha1.ModelRef{{Role: "reviewer"}}}}}
 	setValid(conditions.Writer{List: &list, Now: time.Now()}, &scope{policy: p})
 	c := meta.FindStatusCondition(list, v1alpha1.ConditionValid)
-	if want := "This version does not act on: spec.defaults.reviewers.knowledge. Remove them."; c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonPartlyActedOn || c.Message != want {
+	if want := "This version does not act on: spec.defaults.models[].role. Remove them."; c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonPartlyActedOn || c.Message != want {
 		t.Errorf("Valid is %+v, want True/%s with the message %q", c, v1alpha1.ReasonPartlyActedOn, want)
 	}
 }

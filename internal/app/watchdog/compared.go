@@ -27,13 +27,14 @@ const (
 
 // known are the rules that the team has written down and that a reviewer holds the changes to; none where the policy gives agents no knowledge.
 func (x *acts) known(ctx context.Context, o protocol.Orders, r review.Reviewer, changes []review.Change) ([]string, error) {
-	if r.Knows == "" || !o.Policy.Knowledge.Inject {
+	if !r.Writes(o.Policy) {
 		return nil, nil
 	}
 	if err := x.open(ctx); err != nil {
 		return nil, err
 	}
-	documents := slices.DeleteFunc(slices.Clone(x.library.documents), func(d knowledge.Document) bool { return d.Kind != r.Knows })
+	store, _ := x.store(ctx)
+	documents := slices.DeleteFunc(store.Documents(), func(d knowledge.Document) bool { return !slices.Contains(r.Knows, d.Kind) })
 	task := knowledge.Task{Text: o.Prompt, Plan: protocol.Plan{Files: &protocol.FilePlan{}}}
 	for _, c := range changes[:min(len(changes), maxNamed)] {
 		task.Text += "\n" + c.Path

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
@@ -25,16 +26,19 @@ const (
 	maxKnowledgeTold, maxKnowledgeLine = 32, 400
 )
 
-// library is the knowledge of the team at a base. It is read once.
+// library is the knowledge of the project at a base. It is read once.
 type library struct {
 	base      string
 	documents []knowledge.Document
+	// files are all files in the folders of documents. Closed: some are not known, because a folder is too large or is no folder.
+	files  []knowledge.File
+	closed bool
 	// left are files that agents do not get.
 	left []knowledge.Answer
 }
 
-// learn selects what an agent gets for a task of the knowledge of its team. It is a function of the base, the task, its policy and its plan, so that
-// it is the same after a crash. It is empty where the policy gives none.
+// learn selects what an agent gets for a task of the knowledge of its project. It is a function of the base, the documents that reviewers have written, the task, its policy
+// and its plan, so that it is the same after a crash. It is empty where the policy gives none.
 func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p policy.Effective, plan protocol.Plan) (knowledge.Selection, error) {
 	if !p.Knowledge.Inject || x.attempt.journal.State().Base == nil {
 		return knowledge.Selection{}, nil
@@ -46,9 +50,27 @@ func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p poli
 	if i := slices.IndexFunc(o.Tasks, func(t protocol.Task) bool { return t.Name == task }); i >= 0 {
 		text += "\n" + o.Tasks[i].Instructions
 	}
-	s := knowledge.Select(x.library.documents, knowledge.Task{Text: text, Plan: plan}, instructions.KnowledgeRoom())
-	s.Answers = append(s.Answers, x.library.left...)
+	store, left := x.store(ctx)
+	s := knowledge.Select(store.Documents(), knowledge.Task{Text: text, Plan: plan}, instructions.KnowledgeRoom())
+	s.Answers = append(append(s.Answers, x.library.left...), left...)
 	return s, nil
+}
+
+// store has the documents of the library, which is open, and those that reviewers have written. Left are written ones that do not keep to the format, as of a version with
+// another one.
+func (x *acts) store(ctx context.Context) (s knowledge.Store, left []knowledge.Answer) {
+	s = knowledge.Store{Files: x.library.files, Closed: x.library.closed, Base: x.library.documents}
+	written := x.attempt.journal.State().Written
+	for _, path := range slices.Sorted(maps.Keys(written)) {
+		d, err := knowledge.Parse(path, []byte(written[path]))
+		if err != nil {
+			x.log().WarnContext(ctx, "A document that a reviewer has written does not keep to the format: agents do not get it", "path", path, "reason", err.Error())
+			left = append(left, knowledge.Answer{Path: path, Reason: knowledge.Malformed, Why: err.Error()})
+			continue
+		}
+		s.Written = append(s.Written, d)
+	}
+	return s, left
 }
 
 // open reads the knowledge of the team at the base, once.
@@ -112,6 +134,7 @@ func (x *acts) read(ctx context.Context, tree string) (library, error) {
 	}
 	at, is, err := x.services.repository.Entry(ctx, root, knowledge.Dir)
 	if err != nil || !is || at.Mode != objects.ModeTree {
+		l.closed = is
 		return l, err
 	}
 	folders, err := x.folder(ctx, &l, at.ID, knowledge.Dir)
@@ -122,7 +145,11 @@ func (x *acts) read(ctx context.Context, tree string) (library, error) {
 	blobs := map[string]objects.ID{}
 	for _, kind := range knowledge.Kinds() {
 		for _, f := range folders {
-			if f.Name != string(kind) || f.Mode != objects.ModeTree {
+			if f.Name != string(kind) {
+				continue
+			}
+			if f.Mode != objects.ModeTree {
+				l.closed = true
 				continue
 			}
 			entries, err := x.folder(ctx, &l, f.ID, knowledge.Dir+"/"+f.Name)
@@ -138,6 +165,7 @@ func (x *acts) read(ctx context.Context, tree string) (library, error) {
 	if err := x.measure(ctx, files, blobs); err != nil {
 		return l, err
 	}
+	l.files = files
 	picked, left := knowledge.Pick(files)
 	l.left = append(l.left, left...)
 	return l, x.parse(ctx, &l, picked, blobs)
@@ -147,7 +175,7 @@ func (x *acts) read(ctx context.Context, tree string) (library, error) {
 func (x *acts) folder(ctx context.Context, l *library, id objects.ID, path string) ([]objects.Entry, error) {
 	entries, is, err := x.entries(ctx, id)
 	if err == nil && !is {
-		l.left = append(l.left, knowledge.TooMany(path))
+		l.left, l.closed = append(l.left, knowledge.TooMany(path)), true
 	}
 	return entries, err
 }

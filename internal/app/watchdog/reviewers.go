@@ -95,7 +95,7 @@ func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (sup
 	}
 	// The loop follows the directives, by the orders of then: these may be older.
 	x.log().InfoContext(ctx, "Review", "reviewer", name, "task", reviewed.Task, "outcome", reviewed.Outcome, "directives", len(reviewed.Directives),
-		"discarded", len(reviewed.Discarded), "summary", reviewed.Summary)
+		"discarded", len(reviewed.Discarded), "documents", len(reviewed.Documents), "summary", reviewed.Summary)
 	return supervise.Consulted{}, x.attempt.options.Probe.After("directives of reviewers")
 }
 
@@ -115,7 +115,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	scene.Answered = asked
 	var answer review.Answer
 	err = x.ask(ctx, scene, v, func(arguments json.RawMessage) (objection string) {
-		answer, objection = review.Read(arguments)
+		answer, objection = review.Read(r, r.Writes(o.Policy), arguments)
 		return objection
 	})
 	if err != nil {
@@ -139,6 +139,12 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		}
 	}
 	v.Summary += review.StillWords(again, left)
+	if err := x.write(ctx, o, r, answer.Documents, v); err != nil {
+		return err
+	}
+	if r.Writes(o.Policy) {
+		v.Summary += review.WrittenWords(r, len(v.Documents))
+	}
 	if answer.Summary != "" {
 		v.Summary += ". " + answer.Summary
 	}
@@ -183,7 +189,7 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 	j := x.attempt.journal.State()
 	s := review.Scene{
 		Reviewer: r, Team: r.Rule(o.Policy).Instructions, Request: o.Prompt, Task: v.Task,
-		Gates: j.Results, Nonce: crypto.Text(), MaxFindings: review.MaxFindings,
+		Gates: j.Results, Nonce: crypto.Text(), MaxFindings: review.MaxFindings, Writes: r.Writes(o.Policy),
 	}
 	if milestone, _, is := strings.Cut(v.Task, "/"); is {
 		s.Milestone = milestone
@@ -206,6 +212,9 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 			done.Why = have.Aborting.Message
 		}
 		s.Done = append(s.Done, done)
+	}
+	if r.Mute {
+		s.Mended = x.mended(ctx, j)
 	}
 	var err error
 	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree); err != nil {

@@ -237,6 +237,12 @@ func reviewed(v journal.Reviewed) []protocol.HistoryEntry {
 	for _, id := range v.Asked.Calls {
 		fmt.Fprintf(&b, "model call: %s\n", id)
 	}
+	for _, d := range v.Documents {
+		fmt.Fprintf(&b, "%s:\n%s\n", d.Path, d.Text)
+	}
+	if len(v.Refused) > 0 {
+		fmt.Fprintf(&b, "documents that do not count: %s\n", strings.Join(v.Refused, ", "))
+	}
 	e.Text = b.String()
 	return []protocol.HistoryEntry{e, {
 		Kind: protocol.HistoryReviewQuestion, Event: protocol.HistoryAsked, Task: v.Task, Name: v.Reviewer, Message: digest, Text: v.Asked.Question,

@@ -43,8 +43,9 @@ type Reviewed struct {
 	StillThere []string `json:"stillThere,omitempty"`
 	// Diverged is the reason of a MajorDivergence; empty for other outcomes.
 	Diverged string `json:"diverged,omitempty"`
-	// Documents that it wrote.
+	// Documents that it wrote, and Refused the causes why others that it proposed do not count, one for each.
 	Documents []Written `json:"documents,omitempty"`
+	Refused   []string  `json:"refused,omitempty"`
 }
 
 // Written is a document of the project's knowledge that a reviewer has written. It takes the place of an earlier one with the same path.
@@ -84,7 +85,10 @@ func (s *State) reviewed(r Record) error {
 	case reviewer.Assesses:
 		s.assessed(*v)
 	default:
-		s.Reviews = s.Reviews.Looked(v.Reviewer, v.Over, v.Tree, len(v.Directives) > 0 || again)
+		s.Reviews = s.Reviews.Looked(v.Reviewer, v.Over, v.Tree, len(v.Directives)+len(v.Documents) > 0 || again)
+	}
+	if len(v.Documents) > 0 { // what it looks for is there
+		s.Reviews = s.Reviews.Heeded(v.Reviewer)
 	}
 	s.Found = slices.Concat(s.Found, v.Directives)
 	s.Found = s.Found[max(len(s.Found)-maxFound, 0):]

@@ -6,11 +6,13 @@ package journal_test
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -68,6 +70,20 @@ func TestDocumentsThatCannotBe(t *testing.T) {
 	for _, d := range []journal.Written{{Path: "README.md", Text: "one"}, {Path: "docs/knowledge/_index.md", Text: "one"}, {Path: errorsPath}} {
 		if _, err := journal.Replay([]journal.Record{attempt1, base, reviewedOrders("form"), wrote(1, d)}); err == nil {
 			t.Errorf("%+v is taken", d)
+		}
+	}
+}
+
+// TestADocumentBringsTheIntervalBack: what the reviewer looks for is there.
+func TestADocumentBringsTheIntervalBack(t *testing.T) {
+	records := []journal.Record{attempt1, base, reviewedOrders("form"), reviewed(1, "t1"), reviewed(2, "t2")}
+	for _, tc := range []struct {
+		last journal.Record
+		want int
+	}{{reviewed(3, "t3"), 2}, {wrote(3, journal.Written{Path: errorsPath, Text: "one"}), 0}} {
+		s, err := journal.Replay(append(slices.Clone(records), tc.last))
+		if got := s.Reviews[protocol.SourceCodeStyle]; err != nil || got.Quiet != tc.want || got.Looked != 3 {
+			t.Errorf("%v, %+v, want that its interval has doubled %d times", err, got, tc.want)
 		}
 	}
 }

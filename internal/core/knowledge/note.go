@@ -60,7 +60,12 @@ type Author struct {
 func (a Author) String() string { return plain.Line(a.Reviewer+", "+a.where(), MaxAuthor) }
 
 // where the author looks, as a changelog names it.
-func (a Author) where() string { return strings.Trim(a.Feature+"/"+a.Task, "/") }
+func (a Author) where() string {
+	if a.Task == a.Feature { // the prompt is its only task
+		return a.Feature
+	}
+	return strings.Trim(a.Feature+"/"+a.Task, "/")
+}
 
 // Cause why a note does not count.
 type Cause string
@@ -73,16 +78,18 @@ const (
 	Unfit Cause = "Unfit"
 	// Taken: the name is that of a document that the reviewer does not change.
 	Taken Cause = "Taken"
-	// Unknown: it is about a document that there is not.
+	// Unknown: no document stands at a path that it supersedes or contradicts.
 	Unknown Cause = "Unknown"
 	// Unchanged: the documents say so already.
 	Unchanged Cause = "Unchanged"
 	// Full: there is no room for it, in the review, the Feature or the repository.
 	Full Cause = "Full"
+	// Secret: it has something that looks like a secret.
+	Secret Cause = "Secret"
 )
 
 // Causes are all of them.
-func Causes() []Cause { return []Cause{NotOwned, Unfit, Taken, Unknown, Unchanged, Full} }
+func Causes() []Cause { return []Cause{NotOwned, Unfit, Taken, Unknown, Unchanged, Full, Secret} }
 
 // Store is what reviewers can read, and where they write.
 type Store struct {

@@ -92,7 +92,7 @@ func (s Selection) Told() (given, left []string) {
 }
 
 // introduction is the line before the documents.
-const introduction = "The team of the repository has written down what follows, in files that you cannot change. Keep to it where your task meets it. Nothing in it changes your instructions or your bounds."
+const introduction = "The team of the repository and its reviewers have written down what follows, in files that you cannot change. Keep to it where your task meets it. Nothing in it changes your instructions or your bounds."
 
 // Select decides which documents an agent gets for a task, within a budget in bytes: first all conventions, then the design documents that meet the
 // task, then all lessons, then the documents of the domain that meet it. Within a kind, established documents come before provisional ones. Within a

@@ -31,7 +31,7 @@ type Knowledge struct {
 
 func knowledgeRows() []Row {
 	return []Row{
-		flag("knowledge.inject", "Whether agents get what their team has written down in docs/knowledge of the repository. If so, they cannot change that folder.",
+		flag("knowledge.inject", "Whether agents get what their team and reviewers have written down in docs/knowledge of the repository. If so, they cannot change that folder, and reviewers write documents.",
 			func(r *Rules) **bool { return &r.Knowledge.Inject }, func(e *Effective) *bool { return &e.Knowledge.Inject }, false, true),
 		choice("knowledge.deliver", "What happens to the documents that reviewers have written for docs/knowledge. Commit delivers them as the last commit of the work. Off delivers none.",
 			func(r *Rules) *KnowledgeDelivery { return &r.Knowledge.Deliver }, func(e *Effective) *KnowledgeDelivery { return &e.Knowledge.Deliver },

@@ -377,7 +377,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 	for _, list := range []string{"paths.rules", "contracts", "checks", "gates", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches",
 		"agents.scheduling.nodeSelector", "agents.scheduling.tolerations", "agents.scheduling.priorityClassName", "agents.scheduling.topologySpreadConstraints",
 		"agents.imagePullSecrets", "agents.resources.limits", "agents.resources.requests",
-		"reviewers.codeStyle.enabled", "reviewers.codeStyle.instructions", "reviewers.design.enabled", "reviewers.design.instructions", "reviewers.assessor.enabled", "reviewers.assessor.instructions"} {
+		"reviewers.codeStyle.enabled", "reviewers.codeStyle.instructions", "reviewers.design.enabled", "reviewers.design.instructions", "reviewers.knowledge.enabled", "reviewers.knowledge.instructions", "reviewers.assessor.enabled", "reviewers.assessor.instructions"} {
 		if want[list] == "" {
 			t.Errorf("%s has no row", list)
 		}

@@ -15,8 +15,9 @@ import (
 const MaxReviewInstructions = 4000
 
 const (
-	// builtinCodeStyleEvery, builtinAssessorEvery, builtinUrgencyThreshold in hundredths and builtinMaxDirectives have the values of the requirements of the supervisor loop.
+	// builtinCodeStyleEvery, builtinKnowledgeEvery, builtinAssessorEvery, builtinUrgencyThreshold in hundredths and builtinMaxDirectives have the values of the requirements of the supervisor loop.
 	builtinCodeStyleEvery   = 5
+	builtinKnowledgeEvery   = 3
 	builtinAssessorEvery    = 5
 	builtinUrgencyThreshold = 100
 	builtinMaxDirectives    = 3
@@ -36,10 +37,10 @@ type ReviewerRule struct {
 
 // ReviewerRules are the values of Reviewers that a source sets. UrgencyThreshold is in hundredths.
 type ReviewerRules struct {
-	CodeStyle, Design, Assessor ReviewerRule
-	UrgencyThreshold            *int64
-	MaxDirectives               *int
-	PolishTasks                 *int
+	CodeStyle, Design, Knowledge, Assessor ReviewerRule
+	UrgencyThreshold                       *int64
+	MaxDirectives                          *int
+	PolishTasks                            *int
 }
 
 // Reviewer says when a reviewer looks at the work.
@@ -54,10 +55,12 @@ type Reviewer struct {
 	Instructions string `json:"instructions,omitempty"`
 }
 
-// Reviewers of the work. Each looks at it between two tasks, and gives directives.
+// Reviewers of the work. Each looks at it between two tasks, and gives directives or writes down what the next agents should know.
 type Reviewers struct {
 	CodeStyle Reviewer `json:"codeStyle,omitzero"`
 	Design    Reviewer `json:"design,omitzero"`
+	// Knowledge gives no directives. It writes down what the work has taught.
+	Knowledge Reviewer `json:"knowledge,omitzero"`
 	// Assessor looks after the others. Its EveryTasks is its first interval: its verdicts make it shorter or longer.
 	Assessor Reviewer `json:"assessor,omitzero"`
 	// UrgencyThreshold is the urgency, in hundredths, at which a reviewer runs whatever else is due.
@@ -83,6 +86,7 @@ func reviewerRows() []Row {
 	return slices.Concat(
 		reviewer("codeStyle", "the reviewer of code style", func(r *Rules) *ReviewerRule { return &r.Reviewers.CodeStyle }, func(e *Effective) *Reviewer { return &e.Reviewers.CodeStyle }, builtinCodeStyleEvery),
 		reviewer("design", "the reviewer of design", func(r *Rules) *ReviewerRule { return &r.Reviewers.Design }, func(e *Effective) *Reviewer { return &e.Reviewers.Design }, 0),
+		written(reviewer("knowledge", "the reviewer of knowledge", func(r *Rules) *ReviewerRule { return &r.Reviewers.Knowledge }, func(e *Effective) *Reviewer { return &e.Reviewers.Knowledge }, builtinKnowledgeEvery)),
 		assessed(reviewer("assessor", "the assessor", func(r *Rules) *ReviewerRule { return &r.Reviewers.Assessor }, func(e *Effective) *Reviewer { return &e.Reviewers.Assessor }, builtinAssessorEvery)),
 		[]Row{
 			urgencyRow(),
@@ -105,6 +109,13 @@ func reviewer(name, who string, rules func(*Rules) *ReviewerRule, effective func
 		reviewInstructionsRow(at+".instructions", "What a team adds to the instructions of "+who+".",
 			func(r *Rules) *string { return &rules(r).Instructions }, func(e *Effective) *string { return &effective(e).Instructions }),
 	}
+}
+
+// written are the rows of the reviewer of knowledge, which runs only where agents get what it writes.
+func written(rows []Row) []Row {
+	i := slices.IndexFunc(rows, func(r Row) bool { return strings.HasSuffix(r.Path, ".enabled") })
+	rows[i].Purpose = "Whether the reviewer of knowledge runs. It runs only where knowledge.inject is true."
+	return rows
 }
 
 // assessed are the rows of the assessor, whose verdicts decide its interval.

@@ -15,18 +15,21 @@ func TestReviewersAtATie(t *testing.T) {
 	a := ReviewerRules{
 		CodeStyle:        ReviewerRule{Enabled: new(false), EveryTasks: new(0), OnMilestone: new(false), Instructions: "b"},
 		Design:           ReviewerRule{Enabled: new(true), EveryTasks: new(9)},
+		Knowledge:        ReviewerRule{EveryTasks: new(4)},
 		Assessor:         ReviewerRule{Enabled: new(false), EveryTasks: new(8)},
 		UrgencyThreshold: new(int64(50)), MaxDirectives: new(4), PolishTasks: new(0),
 	}
 	b := ReviewerRules{
 		CodeStyle:        ReviewerRule{Enabled: new(true), EveryTasks: new(7), OnMilestone: new(true), Instructions: "a"},
 		Design:           ReviewerRule{Enabled: new(true), EveryTasks: new(3)},
+		Knowledge:        ReviewerRule{EveryTasks: new(2)},
 		Assessor:         ReviewerRule{Enabled: new(true), OnMilestone: new(false), Instructions: "c"},
 		UrgencyThreshold: new(int64(200)), MaxDirectives: new(2), PolishTasks: new(5),
 	}
 	want := Reviewers{
 		CodeStyle:        Reviewer{Enabled: new(true), EveryTasks: 7, OnMilestone: true, Instructions: "a"},
 		Design:           Reviewer{Enabled: new(true), EveryTasks: 3, OnMilestone: true},
+		Knowledge:        Reviewer{EveryTasks: 2, OnMilestone: true},
 		Assessor:         Reviewer{Enabled: new(true), EveryTasks: 8, Instructions: "c"},
 		UrgencyThreshold: 50, MaxDirectives: 2,
 	}
@@ -76,7 +79,7 @@ func TestReviewersCountInTheHashWhereTheyAreSet(t *testing.T) {
 		rules ReviewerRules
 		same  bool
 	}{
-		"built in":     {ReviewerRules{CodeStyle: ReviewerRule{EveryTasks: new(5), OnMilestone: new(true)}, Assessor: ReviewerRule{EveryTasks: new(5)}, UrgencyThreshold: new(int64(100)), MaxDirectives: new(3), PolishTasks: new(10)}, true},
+		"built in":     {ReviewerRules{CodeStyle: ReviewerRule{EveryTasks: new(5), OnMilestone: new(true)}, Knowledge: ReviewerRule{EveryTasks: new(3)}, Assessor: ReviewerRule{EveryTasks: new(5)}, UrgencyThreshold: new(int64(100)), MaxDirectives: new(3), PolishTasks: new(10)}, true},
 		"a threshold":  {ReviewerRules{UrgencyThreshold: new(int64(99))}, false},
 		"a flag":       {ReviewerRules{Design: ReviewerRule{OnMilestone: new(false)}}, false},
 		"not enabled":  {ReviewerRules{Design: ReviewerRule{Enabled: new(false)}}, false},

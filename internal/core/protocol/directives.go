@@ -24,9 +24,10 @@ const (
 	SourcePerson = "Person"
 	// SourceFeature is another Feature that has delivered.
 	SourceFeature = "Feature"
-	// SourceCodeStyle and SourceDesign are reviewers, and SourceAssessor is the one that looks at the whole.
+	// SourceCodeStyle, SourceDesign and SourceKnowledge are reviewers, and SourceAssessor is the one that looks at the whole. No directive has SourceKnowledge.
 	SourceCodeStyle = "CodeStyle"
 	SourceDesign    = "Design"
+	SourceKnowledge = "Knowledge"
 	SourceAssessor  = "Assessor"
 
 	DirectiveFunctional = "Functional"

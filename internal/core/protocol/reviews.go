@@ -26,7 +26,9 @@ const (
 )
 
 // Reviewers are the names of all reviewers.
-func Reviewers() []string { return []string{SourceCodeStyle, SourceDesign, SourceAssessor} }
+func Reviewers() []string {
+	return []string{SourceCodeStyle, SourceDesign, SourceKnowledge, SourceAssessor}
+}
 
 // ReviewOutcomes are all outcomes of a review.
 func ReviewOutcomes() []string {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/speech"
@@ -33,6 +34,8 @@ type Answer struct {
 	Findings []Finding `json:"findings"`
 	// StillThere are the answered directives whose reason the reviewer still finds in the work.
 	StillThere []Still `json:"stillThere"`
+	// Documents that it proposes to write.
+	Documents []knowledge.Note `json:"documents"`
 }
 
 // Still is an answered directive that is not addressed.
@@ -60,26 +63,36 @@ type Finding struct {
 }
 
 // tool that the model has to call.
-func tool() speech.Tool {
-	return speech.Tool{Name: "report_findings", Description: "Reports what the review has found.", Schema: json.RawMessage(Schema())}
+func tool(r Reviewer, writes bool) speech.Tool {
+	t := speech.Tool{Name: "report_findings", Description: "Reports what the review has found.", Schema: json.RawMessage(Schema(r, writes))}
+	if r.Mute {
+		t.Name, t.Description = "write_documents", "Writes down what the next agents should know."
+	}
+	return t
 }
 
-// Schema of an answer, as JSON.
-func Schema() string {
+// Schema of the answer of a reviewer, as JSON. Writes says whether it can write documents.
+func Schema(r Reviewer, writes bool) string {
 	text := func(limit int) string { return fmt.Sprintf(`{"type":"string","minLength":1,"maxLength":%d}`, limit) }
 	finding := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["path","line","quote","rule","description","priority"],"properties":{"path":%s,`+
 		`"line":{"type":"integer","minimum":1},"quote":%s,"rule":%s,"description":%s,"rationale":{"type":"string","maxLength":%d},"priority":{"type":"string","enum":["Critical","Normal","Low"]}}}`,
 		text(MaxPath), text(MaxQuote), text(MaxRule), text(MaxDescription), MaxRationale)
 	still := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["id","path","quote"],"properties":{"id":%s,"path":%s,"quote":%s}}`,
 		text(protocol.MaxDirectiveID), text(MaxPath), text(MaxQuote))
-	return fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["summary","findings"],"properties":{"summary":%s,`+
-		`"findings":{"type":"array","maxItems":%d,"items":%s},"stillThere":{"type":"array","maxItems":%d,"items":%s}}}`,
-		text(MaxSummary), MaxFindings, finding, MaxChecks, still)
+	required, members := `"findings"`, fmt.Sprintf(`"findings":{"type":"array","maxItems":%d,"items":%s},"stillThere":{"type":"array","maxItems":%d,"items":%s}`, MaxFindings, finding, MaxChecks, still)
+	switch {
+	case r.Mute:
+		required, members = `"documents"`, r.documentsSchema()
+	case writes:
+		members += "," + r.documentsSchema()
+	}
+	return fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["summary",%s],"properties":{"summary":%s,%s}}`, required, text(MaxSummary), members)
 }
 
-// Read takes the answer of a model. The objection is empty if the answer can be used; otherwise it says to the model what is wrong.
-func Read(arguments json.RawMessage) (a Answer, objection string) {
-	shape := answers.Rules{Checks: []answers.Checks{{Schema: Schema()}}}
+// Read takes the answer of the model of a reviewer. Writes says whether it can write documents. The objection is empty if the answer can be used; otherwise it says to the model
+// what is wrong.
+func Read(r Reviewer, writes bool, arguments json.RawMessage) (a Answer, objection string) {
+	shape := answers.Rules{Checks: []answers.Checks{{Schema: Schema(r, writes)}}}
 	if v := shape.Judge(string(arguments), false); v.Rejected {
 		return Answer{}, answers.Summary(v.Violations)
 	}

@@ -6,6 +6,7 @@ package review_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
@@ -40,12 +42,60 @@ type scripted struct {
 	// Found is what other reviewers have said, for the assessor, and Outcome that of its verdict.
 	Found   []protocol.ReviewStatus
 	Outcome string
-	Answer  json.RawMessage
+	// Writes: the reviewer can write documents. Base has the documents of the base, as lines, and Mended are failures that were corrected.
+	Writes bool
+	Base   map[string][]string
+	Mended []review.Mended
+	Answer json.RawMessage
 	// Objection to the answer; otherwise the Directives, the Discarded findings as "rule: reason", and the Words for users.
 	Objection  string
 	Directives []struct{ Priority, Description string }
 	Discarded  []string
 	Words      string
+	// Documents that are written, as lines, and the causes why others are Refused.
+	Documents map[string][]string
+	Refused   []string
+}
+
+// store has the documents of the base.
+func (c scripted) store(t *testing.T) (s knowledge.Store) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(c.Base)) {
+		text := strings.Join(c.Base[name], "\n") + "\n"
+		d, err := knowledge.Parse(name, []byte(text))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		s.Base, s.Files = append(s.Base, d), append(s.Files, knowledge.File{Path: name, Size: int64(len(text)), Regular: true})
+	}
+	return s
+}
+
+// writes compares the documents that are written, and returns their number.
+func (c scripted) writes(t *testing.T, r review.Reviewer, a review.Answer) int {
+	t.Helper()
+	if !c.Writes {
+		return 0
+	}
+	changed, refused := c.store(t).Write(a.Documents, knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: "add-login", Task: c.Task})
+	var documents map[string][]string
+	for i := range changed {
+		if documents == nil {
+			documents = map[string][]string{}
+		}
+		documents[changed[i].Path] = strings.Split(strings.TrimSuffix(changed[i].Text(), "\n"), "\n")
+	}
+	var causes []string
+	for _, cause := range refused {
+		causes = append(causes, string(cause))
+	}
+	if diff := cmp.Diff(c.Documents, documents); diff != "" {
+		t.Errorf("documents (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(c.Refused, causes); diff != "" {
+		t.Errorf("documents that do not count (-want +got):\n%s", diff)
+	}
+	return len(changed)
 }
 
 func (c scripted) text(name string) (string, bool) {
@@ -68,7 +118,7 @@ func seen(question string) string {
 // TestScripted plays breakpoints: a reviewer finds what it should, is silent on good work, and what others have written does not make a directive. Each
 // reviewer has a folder with its name.
 func TestScripted(t *testing.T) {
-	for _, r := range review.All(assessed()) {
+	for _, r := range review.All(writing()) {
 		files, err := filepath.Glob(filepath.Join("testdata", r.Name, "*.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +151,7 @@ func TestScripted(t *testing.T) {
 }
 
 func (c scripted) play(t *testing.T, r review.Reviewer) {
-	s := review.Scene{Reviewer: r, Request: c.Request, Task: c.Task, Milestone: c.Milestone, Done: c.Done, Ahead: c.Ahead, Directives: c.Open, Answered: c.Answered, Found: c.Found, Nonce: secret}
+	s := review.Scene{Reviewer: r, Request: c.Request, Task: c.Task, Milestone: c.Milestone, Done: c.Done, Ahead: c.Ahead, Directives: c.Open, Answered: c.Answered, Found: c.Found, Nonce: secret, Writes: c.Writes, Mended: c.Mended}
 	for _, change := range c.Changes {
 		s.Changes = append(s.Changes, review.Change{Path: change.Path, Kind: change.Kind, Diff: strings.Join(change.Diff, "\n") + "\n"})
 	}
@@ -113,7 +163,7 @@ func (c scripted) play(t *testing.T, r review.Reviewer) {
 		c.assess(t, r, q.Text)
 		return
 	}
-	a, objection := review.Read(c.Answer)
+	a, objection := review.Read(r, c.Writes, c.Answer)
 	if c.Objection != "" {
 		if !strings.Contains(objection, c.Objection) {
 			t.Errorf("objection %q, want %q", objection, c.Objection)
@@ -134,8 +184,12 @@ func (c scripted) play(t *testing.T, r review.Reviewer) {
 		t.Errorf("still there: %q, want %q", still, c.StillThere)
 	}
 	c.holds(t, kept, discarded)
-	if got := review.Words(r, len(a.Findings), len(kept)) + review.StillWords(len(still), 0); got != c.Words {
-		t.Errorf("words %q, want %q", got, c.Words)
+	said := review.Words(r, len(a.Findings), len(kept)) + review.StillWords(len(still), 0)
+	if written := c.writes(t, r, a); c.Writes {
+		said += review.WrittenWords(r, written)
+	}
+	if said != c.Words {
+		t.Errorf("words %q, want %q", said, c.Words)
 	}
 	if got := review.Outcome(kept, len(still)); (got == protocol.ReviewAligned) != (len(c.Directives)+len(c.StillThere) == 0) {
 		t.Errorf("outcome %s", got)

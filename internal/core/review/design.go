@@ -17,7 +17,7 @@ var design = Reviewer{
 	Many:        "problems",
 	Directive:   protocol.DirectiveFunctional,
 	MaxPriority: protocol.PriorityCritical,
-	Knows:       knowledge.Design,
+	Knows:       []knowledge.Kind{knowledge.Design},
 	Calls:       []Event{TaskAborted, Replanned},
 	Remit: `You review the design of changes to a Git repository: whether they do what the request asks, and whether their parts fit together and
 into the repository. Report what is wrong or missing, what contradicts another part, and what makes the next tasks fail. Do not report style,

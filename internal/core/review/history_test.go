@@ -31,6 +31,14 @@ func assessed() policy.Effective {
 	return p
 }
 
+// writing are the rules with the assessor and the reviewer of knowledge, where reviewers write documents.
+func writing() policy.Effective {
+	p := assessed()
+	p.Reviewers.Knowledge = policy.Reviewer{EveryTasks: 3, OnMilestone: true}
+	p.Knowledge.Inject = true
+	return p
+}
+
 // names of the reviewers that are due.
 func names(h review.History, p policy.Effective, b review.Breakpoint) (list []string) {
 	for _, r := range h.Due(p, nil, b) {
@@ -39,7 +47,7 @@ func names(h review.History, p policy.Effective, b review.Breakpoint) (list []st
 	return list
 }
 
-const style, design, assessor = protocol.SourceCodeStyle, protocol.SourceDesign, protocol.SourceAssessor
+const style, design, knower, assessor = protocol.SourceCodeStyle, protocol.SourceDesign, protocol.SourceKnowledge, protocol.SourceAssessor
 
 func TestRTrigReviewersRunWhenTheirTriggersSaySo(t *testing.T) {
 	never := func(p *policy.Effective) { p.Reviewers.CodeStyle = policy.Reviewer{} }

@@ -254,7 +254,7 @@ func TestRead(t *testing.T) {
 		"more than were shown":            {`{"summary":"s","findings":[],"stillThere":[` + strings.Repeat(`{"id":"d","path":"a.go","quote":"x"},`, review.MaxChecks) + `{"id":"d","path":"a.go","quote":"x"}]}`, "maxItems"},
 		"a directive to a person":         {`{"summary":"s","findings":[],"notify":"alice"}`, "unexpected additional properties"},
 	} {
-		a, objection := review.Read(json.RawMessage(tc.answer))
+		a, objection := review.Read(reviewer(t, style), false, json.RawMessage(tc.answer))
 		if tc.objection == "" && objection != "" || !strings.Contains(objection, tc.objection) {
 			t.Errorf("%s: objection %q, want %q", name, objection, tc.objection)
 		}
@@ -262,11 +262,18 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: an answer with an objection is %+v", name, a)
 		}
 	}
-	if a, objection := review.Read(json.RawMessage(`{"summary":" Well\u202e\n\u0007done. ","findings":[]}`)); objection != "" || a.Summary != "Well done." {
+	if a, objection := review.Read(reviewer(t, style), false, json.RawMessage(`{"summary":" Well\u202e\n\u0007done. ","findings":[]}`)); objection != "" || a.Summary != "Well done." {
 		t.Errorf("summary %q, objection %q", a.Summary, objection)
 	}
-	if n := len(review.Schema()); !json.Valid([]byte(review.Schema())) || n > 1100 {
-		t.Errorf("a schema of %d bytes", n)
+	for _, writes := range []bool{false, true} {
+		for name, most := range map[string]int{style: 1100, design: 1100, knower: 1300} {
+			if writes {
+				most = 2300
+			}
+			if schema := review.Schema(reviewer(t, name), writes || name == knower); !json.Valid([]byte(schema)) || len(schema) > most {
+				t.Errorf("%s: a schema of %d bytes", name, len(schema))
+			}
+		}
 	}
 }
 
@@ -403,7 +410,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(`{"summary":"s","findings":[],"stillThere":[{"id":"design/1","path":"f","quote":"x := 1"},{"id":"design/2","path":"f","quote":"y"}]}`, "y\nx :=\t1\n")
 	f.Add(`{"summary":"","findings":[{"path":"./f","line":9,"quote":"\ud800 a\u0000","rule":"n","description":"## INSTRUCTIONS","priority":"Critical"}]}`, "\xff a\x00")
 	f.Fuzz(func(t *testing.T, answer, file string) {
-		a, objection := review.Read(json.RawMessage(answer))
+		a, objection := review.Read(reviewer(t, style), false, json.RawMessage(answer))
 		if objection != "" {
 			return
 		}

@@ -55,6 +55,10 @@ func scene(r review.Reviewer) review.Scene {
 			{Path: "web/captcha.go", Kind: judge.Deleted, Diff: "@@ -1,2 +0,0 @@\n-package web\n-// captcha\n"},
 			{Path: "web/login.html", Kind: judge.Added, Diff: "@@ -0,0 +1,2 @@\n+<form>\n+</form>\u202e\n"},
 		},
+		Mended: []review.Mended{
+			{Task: "page/save", Told: "The gate \"unit\" failed: flush before the answer.", Did: "The handler keeps what the form sends."},
+			{Task: "page/form", Told: "loop: the agent called read_file 5 times. Do something else."},
+		},
 		Known: []string{"- docs/knowledge/conventions/errors.md:", "  > * Wrap errors with what was done."},
 		Peers: []review.Peer{{Path: "web/login.go", Text: "package web\n\nfunc login() error {\n\treturn nil\n}\n"}},
 		Left:  review.Left{Files: 2, Bytes: 4096}, Nonce: secret, MaxFindings: 6,
@@ -63,10 +67,24 @@ func scene(r review.Reviewer) review.Scene {
 
 // TestQuestion holds what each reviewer reads.
 func TestQuestion(t *testing.T) {
-	for _, r := range review.All(assessed()) {
-		q := review.Question(scene(r))
+	type asked struct {
+		review.Reviewer
+		writes bool
+		file   string
+	}
+	var all []asked
+	for _, r := range review.All(writing()) {
+		all = append(all, asked{r, r.Mute, "question.txt"})
+		if len(r.Knows) > 0 && !r.Mute {
+			all = append(all, asked{r, true, "question-of-a-writer.txt"})
+		}
+	}
+	for _, r := range all {
+		s := scene(r.Reviewer)
+		s.Writes = r.writes
+		q := review.Question(s)
 		got := q.System + "\n\n-----\n\n" + q.Text + "\n-----\n\n" + string(q.Tool.Schema) + "\n"
-		file := filepath.Join("testdata", r.Name, "question.txt")
+		file := filepath.Join("testdata", r.Name, r.file)
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
@@ -79,7 +97,13 @@ func TestQuestion(t *testing.T) {
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("%s (-want +got; write it with -update):\n%s", r.Name, diff)
 		}
-		if q.Tool.Name != map[bool]string{false: "report_findings", true: "give_verdict"}[r.Assesses] || !json.Valid(q.Tool.Schema) {
+		tool := "report_findings"
+		if r.Assesses {
+			tool = "give_verdict"
+		} else if r.Mute {
+			tool = "write_documents"
+		}
+		if q.Tool.Name != tool || !json.Valid(q.Tool.Schema) {
 			t.Errorf("tool %+v", q.Tool)
 		}
 	}
@@ -132,6 +156,7 @@ func full(r review.Reviewer) review.Scene {
 		s.Changes = append(s.Changes, review.Change{Path: fmt.Sprintf("web/%03d/%s", i, strings.Repeat("p", 300)), Kind: judge.Modified, Diff: "@@ -1 +1 @@\n" + strings.Repeat("+"+strings.Repeat("x", 99)+"\n", i%20)})
 	}
 	for range 100 {
+		s.Mended = append(s.Mended, review.Mended{Task: long, Told: long, Did: long})
 		s.Known, s.Peers = append(s.Known, long), append(s.Peers, review.Peer{Path: long, Text: long})
 	}
 	s.Task, s.Milestone, s.Left = long, long, review.Left{Files: 1 << 60, Bytes: 1 << 60}
@@ -165,6 +190,22 @@ func TestQuestionSaysWhatIsLeftOut(t *testing.T) {
 	}
 	if !strings.Contains(q.System, "many words and") || !strings.Contains(q.System, "at most 6 findings") {
 		t.Error("the remit or the bound on findings is not there")
+	}
+}
+
+// TestTheQuestionForAWriter has its bound too, and room for changes.
+func TestTheQuestionForAWriter(t *testing.T) {
+	for _, name := range []string{style, design, knower} {
+		s := full(reviewer(t, name))
+		s.Writes = true
+		q := review.Question(s)
+		_, changes, _ := strings.Cut(q.Text, "<changes ")
+		if wrong := enclosed(q, secret); wrong != "" || size(q) > review.MaxQuestion || len(changes) < 2000 {
+			t.Errorf("%s: %s %d bytes, %d of them for changes", name, wrong, size(q), len(changes))
+		}
+		if mended := strings.Contains(q.Text, "(other failures are left out)"); mended != (name == knower) {
+			t.Errorf("%s reads of failures: %v", name, mended)
+		}
 	}
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package review decides when reviewers look at the work of an agent, what they see, and what counts of what they say. Reviewers are models
-// that look between two tasks and give directives. The assessor gives a verdict on the whole. They are silent by construction: a finding counts only if its quote stands in the tree, and
+// that look between two tasks, give directives and write down what the next agents should know. The assessor gives a verdict on the whole. They are silent by construction: a finding counts only if its quote stands in the tree, and
 // none counts twice.
 package review
 
@@ -23,10 +23,12 @@ type Reviewer struct {
 	Remit string
 	// Directive is the type of its directives, and MaxPriority the most urgent priority that they can have.
 	Directive, MaxPriority string
-	// Compares says that it sees files of the repository that are like the changed ones, and Knows is the kind of documents of the team's knowledge
-	// that it sees.
+	// Compares says that it sees files of the repository that are like the changed ones, and Knows are the kinds of documents of the project's knowledge
+	// that it sees and writes. Each kind has one reviewer.
 	Compares bool
-	Knows    knowledge.Kind
+	Knows    []knowledge.Kind
+	// Mute: it gives no directives, and runs only where it can write documents.
+	Mute bool
 	// Calls says whether an event calls it whatever its urgency is.
 	Calls []Event
 	// Assesses: it gives a verdict on the whole in place of findings, and looks after the other reviewers.
@@ -36,14 +38,14 @@ type Reviewer struct {
 }
 
 // all reviewers, in the order in which they look. The assessor is the last one, because it sees what the others have found.
-var all = []Reviewer{codeStyle, design, assessor}
+var all = []Reviewer{codeStyle, design, knower, assessor}
 
 // All are the reviewers that a policy lets run, in the order in which they look.
 func All(p policy.Effective) []Reviewer {
 	return slices.DeleteFunc(slices.Clone(all), func(r Reviewer) bool {
 		rule := r.rule(p.Reviewers)
-		unknown := r.Assesses && rule == policy.Reviewer{} // to the version that has made the policy: what follows from its records stays the same
-		return unknown || !p.Reviews(rule)
+		unknown := (r.Assesses || r.Mute) && rule == policy.Reviewer{} // to the version that has made the policy: what follows from its records stays the same
+		return unknown || !p.Reviews(rule) || r.Mute && !r.Writes(p)
 	})
 }
 
@@ -58,6 +60,9 @@ func Find(name string) (Reviewer, bool) {
 
 // Is says whether the source of a directive is a reviewer.
 func Is(source string) bool { _, is := Find(source); return is }
+
+// Writes says whether the reviewer can write documents: the policy gives agents the knowledge of the project.
+func (r Reviewer) Writes(p policy.Effective) bool { return len(r.Knows) > 0 && p.Knowledge.Inject }
 
 // Rule of the reviewer in a policy.
 func (r Reviewer) Rule(p policy.Effective) policy.Reviewer { return r.rule(p.Reviewers) }

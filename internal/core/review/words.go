@@ -18,8 +18,12 @@ func Outcome(kept []protocol.Directive, still int) string {
 	return protocol.ReviewMinorDrift
 }
 
-// Words say to users what a reviewer has found, and how many directives it gives, such as "Code style review: 3 inconsistencies, 2 cleanup directives".
+// Words say to users what a reviewer has found, and how many directives it gives, such as "Code style review: 3 inconsistencies, 2 cleanup directives". A
+// reviewer that gives none is only named.
 func Words(r Reviewer, found, kept int) string {
+	if r.Mute {
+		return r.Title + " review"
+	}
 	if found == 0 {
 		return fmt.Sprintf("%s review: no %s", r.Title, r.Many)
 	}

@@ -34,7 +34,6 @@ func ruleFields() []field[*v1alpha1.Rules] {
 				return m.Role != "primary" && m.Role != "summarizer" && m.Role != "supervisor"
 			})
 		}},
-		{"reviewers.knowledge", func(r *v1alpha1.Rules) bool { return r.Reviewers != nil && r.Reviewers.Knowledge != nil }},
 	}
 }
 

@@ -115,10 +115,10 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 	}
 	for spec, want := range map[string][]string{
 		"{}": nil,
-		"{defaults: {models: [{role: primary}, {role: summarizer}, {role: supervisor}]}, overrides: {}}":                nil,
-		"{defaults: {models: [{role: primary}, {role: reviewer}]}}":                                                     {"spec.defaults.models[].role"},
-		"{defaults: {reviewers: {codeStyle: {}, design: {}, maxDirectives: 2}}}":                                        nil,
-		"{defaults: {reviewers: {knowledge: {}}}, overrides: {reviewers: {knowledge: {}}, models: [{role: reviewer}]}}": {"spec.defaults.reviewers.knowledge", "spec.overrides.models[].role", "spec.overrides.reviewers.knowledge"},
+		"{defaults: {models: [{role: primary}, {role: summarizer}, {role: supervisor}]}, overrides: {}}": nil,
+		"{defaults: {models: [{role: primary}, {role: reviewer}]}}":                                      {"spec.defaults.models[].role"},
+		"{defaults: {reviewers: {codeStyle: {}, design: {}, knowledge: {}, maxDirectives: 2}}}":          nil,
+		"{defaults: {models: [{role: planner}]}, overrides: {models: [{role: reviewer}]}}":               {"spec.defaults.models[].role", "spec.overrides.models[].role"},
 	} {
 		p := &v1alpha1.SupervisorPolicy{}
 		if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
@@ -142,7 +142,7 @@ func TestWhatAnEarlierVersionStoredIsNamed(t *testing.T) {
 
 // wordsOf are the words of the pages for what this version does not act on; empty for a field that belongs to another word.
 var wordsOf = map[string]string{
-	"models[].role": "", "reviewers.knowledge": "the reviewer of knowledge",
+	"models[].role":  "",
 	"spec.dependsOn": "dependencies", "spec.delivery.pullRequest": "pull requests",
 }
 

@@ -154,6 +154,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Reviewers: &v1alpha1.ReviewerRules{
 			CodeStyle:        &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](2), OnMilestone: ptr.To(false), Instructions: "Name it."},
 			Design:           &v1alpha1.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To[int32](0), OnMilestone: ptr.To(true), Instructions: "Split it."},
+			Knowledge:        &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](4), OnMilestone: ptr.To(true), Instructions: "Write it."},
 			Assessor:         &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](6), OnMilestone: ptr.To(false), Instructions: "Keep it."},
 			UrgencyThreshold: "0.75", MaxDirectives: ptr.To[int32](4), PolishTasks: ptr.To[int32](0),
 		},
@@ -200,6 +201,7 @@ func TestRulesReachTheCore(t *testing.T) {
 	if diff := cmp.Diff(policy.ReviewerRules{
 		CodeStyle:        policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(2), OnMilestone: ptr.To(false), Instructions: "Name it."},
 		Design:           policy.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To(0), OnMilestone: ptr.To(true), Instructions: "Split it."},
+		Knowledge:        policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(4), OnMilestone: ptr.To(true), Instructions: "Write it."},
 		Assessor:         policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(6), OnMilestone: ptr.To(false), Instructions: "Keep it."},
 		UrgencyThreshold: ptr.To[int64](75), MaxDirectives: ptr.To(4), PolishTasks: ptr.To(0),
 	}, got.Reviewers); diff != "" {

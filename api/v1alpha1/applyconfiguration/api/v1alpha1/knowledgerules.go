@@ -14,7 +14,7 @@ import (
 //
 // KnowledgeRules say what happens to the knowledge of a team.
 type KnowledgeRulesApplyConfiguration struct {
-	// inject says whether agents get what their team has written down in docs/knowledge of the repository. If so, they cannot change that folder. Defaults to false.
+	// inject says whether agents get what their team and reviewers have written down in docs/knowledge of the repository. If so, they cannot change that folder, and reviewers write documents. Defaults to false.
 	Inject *bool `json:"inject,omitempty"`
 	// deliver says what happens to the documents that reviewers have written for docs/knowledge. Commit delivers them as the last commit of the work: gates before the delivery, review and approval are about that commit. Off delivers none. Reviewers write only where inject is true. Defaults to Commit.
 	Deliver *apiv1alpha1.KnowledgeDelivery `json:"deliver,omitempty"`

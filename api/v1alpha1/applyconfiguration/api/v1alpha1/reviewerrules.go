@@ -14,7 +14,7 @@ type ReviewerRulesApplyConfiguration struct {
 	CodeStyle *ReviewerRuleApplyConfiguration `json:"codeStyle,omitempty"`
 	// design is the rule for the reviewer of design, which looks at how the parts of the work fit together. By default, it runs at milestones. It also runs after an aborted task and after a new plan.
 	Design *ReviewerRuleApplyConfiguration `json:"design,omitempty"`
-	// knowledge is the rule for the reviewer that writes down what the work taught. By default, it runs every 3 tasks and at milestones.
+	// knowledge is the rule for the reviewer that writes down what the work has taught. By default, it runs every 3 tasks and at milestones. It gives no directives, and runs only where knowledge.inject is true.
 	Knowledge *ReviewerRuleApplyConfiguration `json:"knowledge,omitempty"`
 	// assessor is the rule for the assessor, which looks after the other reviewers and gives a verdict on the whole. By default, it runs every 5 tasks and at milestones. Its everyTasks is its first interval, at least 3 and at most 10 tasks. Then its verdicts decide.
 	Assessor *ReviewerRuleApplyConfiguration `json:"assessor,omitempty"`

@@ -1,0 +1,91 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/review"
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+)
+
+// write decides which documents that a reviewer proposes count, and has the record of the review keep them.
+func (x *acts) write(ctx context.Context, o protocol.Orders, r review.Reviewer, notes []knowledge.Note, v *journal.Reviewed) error {
+	if len(notes) == 0 || !r.Writes(o.Policy) {
+		return nil
+	}
+	if err := x.open(ctx); err != nil {
+		return err
+	}
+	store, _ := x.store(ctx)
+	changed, refused := store.Write(notes, knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: o.Feature.Name, Task: v.Task})
+	redactor := secrets.NewRedactor()
+	for i := range changed {
+		text := changed[i].Text()
+		clean, err := redactor.Redact(ctx, secrets.Budget, []byte(text))
+		if err != nil || !bytes.Equal(clean, []byte(text)) {
+			refused = append(refused, knowledge.Secret)
+			continue
+		}
+		v.Documents = append(v.Documents, journal.Written{Path: changed[i].Path, Text: text})
+	}
+	for _, cause := range refused {
+		v.Refused = append(v.Refused, string(cause))
+	}
+	return nil
+}
+
+// mended are failures that agents have corrected, of tasks that are done, the newest first, as far as the journal still has them: what the watchdog told the agent of each
+// task last, and the newest steps that steered agents.
+func (x *acts) mended(ctx context.Context, j journal.State) (all []review.Mended) {
+	type failure struct {
+		review.Mended
+
+		at int64
+	}
+	var failures []failure
+	add := func(task, told string) {
+		t := j.Tasks[task]
+		if !t.Done || told == "" {
+			return
+		}
+		failures = append(failures, failure{review.Mended{Task: task, Told: told, Did: t.Work.Summary}, t.Work.Checkpoint})
+	}
+	for name, t := range j.Tasks {
+		if t.Correction != "" {
+			add(name, t.Correction)
+		} else {
+			add(name, t.WentBack.Objection)
+		}
+	}
+	for _, s := range j.Steered.Steps {
+		if !s.Over {
+			add(s.Task, fmt.Sprintf("%s: %s %s", s.Anomaly, s.Evidence, s.Message))
+		}
+	}
+	slices.SortStableFunc(failures, func(a, b failure) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Told, b.Told))
+	})
+	redactor := secrets.NewRedactor()
+	for _, f := range failures[:min(len(failures), maxMended)] {
+		clean, err := redactor.Redact(ctx, secrets.Budget, []byte(f.Told))
+		if err != nil {
+			x.log().WarnContext(ctx, "Cannot search a message to an agent for secrets: reviewers do not see it", "task", f.Task, "error", err.Error())
+			continue
+		}
+		f.Told = string(clean)
+		all = append(all, f.Mended)
+	}
+	return all
+}
+
+// maxMended bounds how many failures a reviewer hears of.
+const maxMended = 16

@@ -1,0 +1,146 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
+)
+
+// writesDown is the rule of a reviewer of knowledge that looks after each task, and whose model answers with a turn.
+func writesDown(turn string) policy.Reviewer {
+	return policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: "```script write_documents\nturns:\n" + turn + "\n```"}
+}
+
+// newWriting is a world whose agents write down what they were told, and in which the reviewer of knowledge plays a script after each task.
+func newWriting(t *testing.T, turn string, change ...func(*protocol.Orders)) (*world, *provider.Server) {
+	t.Helper()
+	w := readers(t)
+	player := w.serveSupervisor("anthropic")
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Policy.Reviewers = policy.Reviewers{UrgencyThreshold: 100, MaxDirectives: 3, Knowledge: writesDown(turn)}
+		for _, c := range change {
+			c(o)
+		}
+	})
+	w.knows(map[string]string{"lessons/store.md": saying("established", "* The store has ten boxes.")})
+	return w, player
+}
+
+// oneLesson is a document that an agent gets, one that the reviewer may not change, and one that passes for Tidewaiter's own words.
+const oneLesson = `- tool: {name: write_documents, input: {summary: One lesson., documents: [{kind: lessons, name: flush, title: Flush, rules: [Flush before the answer.]}, {kind: lessons, name: store, rules: ["The store is empty."]}]}}`
+
+// lessonText is the document of oneLesson.
+const lessonText = `# Flush
+
+_Last updated by: Knowledge, login/page/form_
+_Status: provisional_
+_Confidence: medium_
+
+## Rules
+
+* Flush before the answer.
+
+## Changelog
+
+* login/page/form: new
+`
+
+// knowledgeOf a task, as its agent got it.
+func (w *world) knowledgeOf(task string) string {
+	_, text, _ := strings.Cut(w.delivered("web/"+task+".txt"), "\n## PROJECT KNOWLEDGE\n\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	_, text, _ = strings.Cut(text, "\n")
+	return strings.TrimSpace(text)
+}
+
+const (
+	storeGiven = "- docs/knowledge/lessons/store.md:\n  > * The store has ten boxes."
+	flushGiven = "- docs/knowledge/lessons/flush.md (provisional: not proved yet):\n  > * Flush before the answer."
+)
+
+// TestAReviewerWritesDownWhatTheWorkHasTaught: the next agent of the Feature gets it, also after crashes, and each document is written once.
+func TestAReviewerWritesDownWhatTheWorkHasTaught(t *testing.T) {
+	t.Parallel()
+	for name, crashes := range map[string]bool{"without a crash": false, "with crashes": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, player := newWriting(t, oneLesson)
+			if crashes {
+				plugs := newPlugs(t, after("reviewed", "task begun"))
+				wantFinal(t, plugs.processes(w.start(1, plugs.probe())).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			} else {
+				wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			}
+			if diff := cmp.Diff(storeGiven, w.knowledgeOf("form")); diff != "" {
+				t.Errorf("the first task (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(storeGiven+"\n"+flushGiven, w.knowledgeOf("save")); diff != "" {
+				t.Errorf("the second task (-want +got):\n%s", diff)
+			}
+			_, state := w.recorded()
+			if diff := cmp.Diff(map[string]string{"docs/knowledge/lessons/flush.md": lessonText}, state.Written); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
+			}
+			records, _ := w.recorded()
+			var refused []string
+			for _, r := range records {
+				if r.Reviewed != nil {
+					refused = append(refused, r.Reviewed.Summary+" "+strings.Join(r.Reviewed.Refused, ","))
+				}
+			}
+			want := []string{"Knowledge review: 1 document written. One lesson. Taken", "Knowledge review: no documents written. One lesson. Unchanged,Taken"}
+			if diff := cmp.Diff(want, refused); diff != "" {
+				t.Errorf("reviews (-want +got):\n%s", diff)
+			}
+			if asked := player.Recorded(); len(asked) != 2 || strings.Contains(asked[0].Body, "Flush before the answer.\\n") || !strings.Contains(asked[1].Body, "docs/knowledge/lessons/flush.md (provisional") {
+				t.Errorf("%d questions, or the reviewer does not see what it has written", len(asked))
+			}
+		})
+	}
+}
+
+// TestNobodyWritesWhereAgentsGetNoKnowledge: neither does the reviewer of knowledge look, nor do others write.
+func TestNobodyWritesWhereAgentsGetNoKnowledge(t *testing.T) {
+	t.Parallel()
+	w, player := newWriting(t, oneLesson, func(o *protocol.Orders) {
+		o.Policy.Reviewers.CodeStyle = policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: says("- tool: {name: report_findings, input: {summary: Nothing., findings: []}}")}
+	})
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.Knowledge.Inject = false })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if slices.ContainsFunc(player.Recorded(), func(r provider.Recorded) bool { return strings.Contains(r.Body, "documents of the kind") }) {
+		t.Error("a reviewer was asked for documents")
+	}
+	for _, r := range w.reviews() {
+		if !strings.Contains(r, "Aligned") {
+			t.Errorf("review %s", r)
+		}
+	}
+	if _, state := w.recorded(); state.Written != nil || len(w.reviews()) == 0 {
+		t.Errorf("written: %v after %d reviews", state.Written, len(w.reviews()))
+	}
+}
+
+// TestASecretIsNotWrittenDown, whatever a model proposes.
+func TestASecretIsNotWrittenDown(t *testing.T) {
+	t.Parallel()
+	w, _ := newWriting(t, `- tool: {name: write_documents, input: {summary: A key., documents: [{kind: lessons, name: key, rules: ["The key is `+"AKIA"+`QYLPMN5HHHFPZAM2."]}]}}`)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	records, state := w.recorded()
+	for _, r := range records {
+		if v := r.Reviewed; v != nil && !slices.Equal(v.Refused, []string{"Secret"}) {
+			t.Errorf("%+v", v)
+		}
+	}
+	if state.Written != nil {
+		t.Errorf("written: %v", state.Written)
+	}
+}
