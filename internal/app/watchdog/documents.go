@@ -17,16 +17,22 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
-// write decides which documents that a reviewer proposes count, and has the record of the review keep them.
+// write establishes documents of a reviewer's kinds that have proved themselves, decides which documents that it proposes count, and has the record of the review keep both.
 func (x *acts) write(ctx context.Context, o protocol.Orders, r review.Reviewer, notes []knowledge.Note, v *journal.Reviewed) error {
-	if len(notes) == 0 || !r.Writes(o.Policy) {
+	proved := x.attempt.journal.State().Proved
+	if !r.Writes(o.Policy) || len(notes) == 0 && len(proved) == 0 {
 		return nil
 	}
 	if err := x.open(ctx); err != nil {
 		return err
 	}
 	store, _ := x.store(ctx)
-	changed, refused := store.Write(notes, knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: o.Feature.Name, Task: v.Task})
+	by := knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: o.Feature.Name, Task: v.Task}
+	for _, d := range store.Establish(proved, by) {
+		v.Established = append(v.Established, journal.Written{Path: d.Path, Text: d.Text()})
+		store.Written = append(slices.DeleteFunc(store.Written, func(o knowledge.Document) bool { return o.Path == d.Path }), d)
+	}
+	changed, refused := store.Write(notes, by)
 	redactor := secrets.NewRedactor()
 	for i := range changed {
 		text := changed[i].Text()

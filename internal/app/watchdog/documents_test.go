@@ -20,8 +20,8 @@ func writesDown(turn string) policy.Reviewer {
 	return policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: "```script write_documents\nturns:\n" + turn + "\n```"}
 }
 
-// newWriting is a world whose agents write down what they were told, and in which the reviewer of knowledge plays a script after each task.
-func newWriting(t *testing.T, turn string, change ...func(*protocol.Orders)) (*world, *provider.Server) {
+// newWriting is a world whose agents write down what they were told, with a document of a status, and in which the reviewer of knowledge plays a script after each task.
+func newWriting(t *testing.T, turn, status string, change ...func(*protocol.Orders)) (*world, *provider.Server) {
 	t.Helper()
 	w := readers(t)
 	player := w.serveSupervisor("anthropic")
@@ -31,7 +31,7 @@ func newWriting(t *testing.T, turn string, change ...func(*protocol.Orders)) (*w
 			c(o)
 		}
 	})
-	w.knows(map[string]string{"lessons/store.md": saying("established", "* The store has ten boxes.")})
+	w.knows(map[string]string{"lessons/store.md": saying(status, "* The store has ten boxes.")})
 	return w, player
 }
 
@@ -73,7 +73,7 @@ func TestAReviewerWritesDownWhatTheWorkHasTaught(t *testing.T) {
 	for name, crashes := range map[string]bool{"without a crash": false, "with crashes": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, player := newWriting(t, oneLesson)
+			w, player := newWriting(t, oneLesson, "established")
 			if crashes {
 				plugs := newPlugs(t, after("reviewed", "task begun"))
 				wantFinal(t, plugs.processes(w.start(1, plugs.probe())).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
@@ -111,7 +111,7 @@ func TestAReviewerWritesDownWhatTheWorkHasTaught(t *testing.T) {
 // TestNobodyWritesWhereAgentsGetNoKnowledge: neither does the reviewer of knowledge look, nor do others write.
 func TestNobodyWritesWhereAgentsGetNoKnowledge(t *testing.T) {
 	t.Parallel()
-	w, player := newWriting(t, oneLesson, func(o *protocol.Orders) {
+	w, player := newWriting(t, oneLesson, "established", func(o *protocol.Orders) {
 		o.Policy.Reviewers.CodeStyle = policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: says("- tool: {name: report_findings, input: {summary: Nothing., findings: []}}")}
 	})
 	w.intake.Order(func(o *protocol.Orders) { o.Policy.Knowledge.Inject = false })
@@ -132,7 +132,7 @@ func TestNobodyWritesWhereAgentsGetNoKnowledge(t *testing.T) {
 // TestASecretIsNotWrittenDown, whatever a model proposes.
 func TestASecretIsNotWrittenDown(t *testing.T) {
 	t.Parallel()
-	w, _ := newWriting(t, `- tool: {name: write_documents, input: {summary: A key., documents: [{kind: lessons, name: key, rules: ["The key is `+"AKIA"+`QYLPMN5HHHFPZAM2."]}]}}`)
+	w, _ := newWriting(t, `- tool: {name: write_documents, input: {summary: A key., documents: [{kind: lessons, name: key, rules: ["The key is `+"AKIA"+`QYLPMN5HHHFPZAM2."]}]}}`, "established")
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	records, state := w.recorded()
 	for _, r := range records {
@@ -142,5 +142,22 @@ func TestASecretIsNotWrittenDown(t *testing.T) {
 	}
 	if state.Written != nil {
 		t.Errorf("written: %v", state.Written)
+	}
+}
+
+// TestADocumentThatHasProvedItself in 5 tasks is established when its reviewer looks.
+func TestADocumentThatHasProvedItself(t *testing.T) {
+	t.Parallel()
+	w, _ := newWriting(t, "- tool: {name: write_documents, input: {summary: Nothing., documents: []}}", "provisional", func(o *protocol.Orders) {
+		o.Policy.Reviewers.Knowledge.EveryTasks = 5
+		o.Tasks = nil
+		for _, name := range []string{"page/a", "page/b", "page/c", "page/d", "page/e"} {
+			o.Tasks = append(o.Tasks, protocol.Task{Name: name, Instructions: "Do it."})
+		}
+	})
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	_, state := w.recorded()
+	if text := state.Written["docs/knowledge/lessons/store.md"]; len(state.Written) != 1 || !strings.Contains(text, "_Status: established_") || !strings.Contains(text, "* login/page/e: established: it was followed in 5 tasks\n") {
+		t.Errorf("written: %v, proved %v", state.Written, state.Proved)
 	}
 }

@@ -237,6 +237,9 @@ func reviewed(v journal.Reviewed) []protocol.HistoryEntry {
 	for _, id := range v.Asked.Calls {
 		fmt.Fprintf(&b, "model call: %s\n", id)
 	}
+	for _, d := range v.Established {
+		fmt.Fprintf(&b, "%s is established\n", d.Path)
+	}
 	for _, d := range v.Documents {
 		fmt.Fprintf(&b, "%s:\n%s\n", d.Path, d.Text)
 	}

@@ -66,6 +66,9 @@ type State struct {
 	Reviewed []protocol.ReviewStatus `json:",omitempty"`
 	// Written are the documents of the project's knowledge that reviewers have written since the Feature began: their whole texts, by path.
 	Written map[string]string `json:"written,omitempty"`
+	// Proved is how many tasks each document has proved itself in since it has its text, by path: its agent had the document, and the task was done without a
+	// violation and a failed gate.
+	Proved map[string]int `json:",omitempty"`
 	// Answered are the directives of reviewers that agents have answered since their reviewers looked, the oldest first.
 	Answered []protocol.Directive `json:",omitempty"`
 	// Diverged is the newest MajorDivergence that is not over; nil for none. Divergences is how many there were, and Decided how many of them were over when
@@ -438,6 +441,9 @@ func (s *State) done(d Done) error {
 		return fmt.Errorf("checkpoint %d done without its intent", d.Sequence)
 	}
 	s.Pending = nil
+	if i.TreeVerdict == protocol.Invalid {
+		s.faulty(i.Report.Task)
+	}
 	s.Chain = Checkpoint{Sequence: i.Sequence, Commit: i.Commit}
 	if i.Chosen {
 		s.Start = i.Restore

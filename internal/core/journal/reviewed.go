@@ -46,6 +46,8 @@ type Reviewed struct {
 	// Documents that it wrote, and Refused the causes why others that it proposed do not count, one for each.
 	Documents []Written `json:"documents,omitempty"`
 	Refused   []string  `json:"refused,omitempty"`
+	// Established are documents that have proved themselves, with their new status.
+	Established []Written `json:"established,omitempty"`
 }
 
 // Written is a document of the project's knowledge that a reviewer has written. It takes the place of an earlier one with the same path.
@@ -72,11 +74,13 @@ func (s *State) reviewed(r Record) error {
 	if !known || v.Outcome == "" || (v.Diverged != "") != (v.Outcome == protocol.ReviewMajorDivergence) || v.Diverged != "" && !reviewer.Assesses {
 		return fmt.Errorf("a review of %q with outcome %q", v.Reviewer, v.Outcome)
 	}
-	for _, d := range v.Documents {
+	s.unproved(objects(v.Directives))
+	for _, d := range slices.Concat(v.Documents, v.Established) {
 		if _, _, err := knowledge.Locate(d.Path); err != nil || d.Text == "" { // the reader of documents may become stricter: it leaves them out then
 			return fmt.Errorf("a review of %q with the document %q", v.Reviewer, d.Path)
 		}
 		s.Written = with(s.Written, d.Path, d.Text)
+		s.unproved(func(path string) bool { return path == d.Path })
 	}
 	again := s.checked(*v)
 	switch {

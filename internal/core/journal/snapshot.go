@@ -62,10 +62,17 @@ func (s *State) snapshot(n Snapshot) error {
 	if n.State.Written == nil { // so is one without documents of reviewers
 		now.Written = nil
 	}
+	if n.State.Proved == nil { // so is one that does not count in which tasks documents prove themselves
+		now.Proved = nil
+	}
 	now.Tasks = maps.Clone(now.Tasks)
 	for name, t := range now.Tasks { // so is one without the works of tasks, or without the checkpoints before them, and who began to read with it knows no more
 		if n.State.Tasks[name].Work == (protocol.TaskWork{}) {
 			t.Work = protocol.TaskWork{}
+			now.Tasks[name] = t
+		}
+		if n.State.Tasks[name].Documents == nil {
+			t.Documents, t.Faulty = nil, false
 			now.Tasks[name] = t
 		}
 		if n.State.Tasks[name].Since == 0 {
@@ -84,7 +91,7 @@ func (s *State) snapshot(n Snapshot) error {
 	if !bytes.Equal(have, want) {
 		return errSnapshot
 	}
-	s.Tasks, s.Gated, s.Reviews, s.Answered, s.Written = now.Tasks, now.Gated, now.Reviews, now.Answered, now.Written
+	s.Tasks, s.Gated, s.Reviews, s.Answered, s.Written, s.Proved = now.Tasks, now.Gated, now.Reviews, now.Answered, now.Written, now.Proved
 	return nil
 }
 

@@ -77,6 +77,9 @@ type Task struct {
 	// Aborting: the task cannot be done, and its changes are about to leave the workspace; nil if that is not so. Aborted: they have left.
 	Aborting *TaskAborted `json:",omitempty"`
 	Aborted  bool         `json:",omitempty"`
+	// Documents are the paths of the project's documents that its agent gets. Faulty: one of its checkpoints was not valid, or one of its gates has failed.
+	Documents []string `json:",omitempty"`
+	Faulty    bool     `json:",omitempty"`
 }
 
 // Over says that nothing more is done about the task.
@@ -132,7 +135,8 @@ func (s *State) begun(b TaskBegun) error {
 	}
 	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations, InPods: was.InPods, Corrections: corrections,
 		Interrupted: goes, Asked: asked, Parked: was.Parked,
-		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work, Failures: was.Failures, Since: since, Chosen: was.Chosen}
+		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work, Failures: was.Failures, Since: since, Chosen: was.Chosen,
+		Documents: givenTo(b.Knowledge), Faulty: was.Faulty}
 	return nil
 }
 
@@ -242,6 +246,9 @@ func (s *State) gated(g GateRan) error {
 	if g.Result.State != gates.Passed && !protocol.Directs(g.Task) {
 		s.happens(review.GateFailed)
 	}
+	if g.Result.State != gates.Passed {
+		s.faulty(g.Task)
+	}
 	if t.Done {
 		return nil
 	}
@@ -259,6 +266,7 @@ func (s *State) prove(name string) {
 	}
 	t.Done, t.Gating, t.Operations = true, "", nil
 	s.Tasks[name] = t
+	s.proves(t)
 }
 
 // gone says that nothing of an aborted task is in the workspace any more.
@@ -294,6 +302,7 @@ func (s *State) completed(name string, i Intent) {
 	if s.Orders == nil || len(s.Orders.GatesOf(name)) == 0 {
 		t.Done, t.Operations = true, nil
 		s.Tasks[name] = t
+		s.proves(t)
 		return
 	}
 	t.Gating = s.Workspace.Tree
@@ -304,7 +313,7 @@ func (s *State) completed(name string, i Intent) {
 // next is the task as a new attempt begins with it. If only its gates are missing, its agent is not started again.
 func (t Task) next() Task {
 	n := Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack, Work: t.Work,
-		Failures: t.Failures, Since: t.Since, Chosen: t.Chosen}
+		Failures: t.Failures, Since: t.Since, Chosen: t.Chosen, Documents: t.Documents, Faulty: t.Faulty}
 	if t.Aborting != nil { // the watchdog completes it, without the agent
 		n.Begun, n.Ended, n.Interrupted, n.Corrections, n.Aborting = true, true, false, t.Corrections, t.Aborting
 		return n

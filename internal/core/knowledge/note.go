@@ -5,6 +5,7 @@ package knowledge
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +20,8 @@ const (
 	// MaxWritten is how many documents the reviewers of a Feature write, and MaxWrittenSize their bytes together.
 	MaxWritten     = 32
 	MaxWrittenSize = 64 << 10
+	// ProvingTasks is in how many tasks a provisional document proves itself before it is established.
+	ProvingTasks = 5
 	// MaxWhy bounds the reason why a document does not hold any more, in characters.
 	MaxWhy = 200
 )
@@ -266,6 +269,22 @@ func (d Document) equal(o Document) bool {
 	return d.Path == o.Path && d.Kind == o.Kind && d.Name == o.Name && d.Author == o.Author && d.Status == o.Status && d.Confidence == o.Confidence && d.Title == o.Title &&
 		slices.Equal(d.Supersedes, o.Supersedes) && slices.Equal(d.Paths, o.Paths) && slices.Equal(d.Rules, o.Rules) &&
 		slices.Equal(d.Examples, o.Examples) && slices.Equal(d.Rationale, o.Rationale) && slices.Equal(d.Changelog, o.Changelog)
+}
+
+// Establish gives the provisional documents of the author's kinds that have proved themselves their new status. Proved has in how many tasks each document has, by path. Nothing else
+// of them changes.
+func (s Store) Establish(proved map[string]int, by Author) (changed []Document) {
+	for _, d := range s.Documents() {
+		if d.Status != StatusProvisional || proved[d.Path] < ProvingTasks || !slices.Contains(by.Kinds, d.Kind) {
+			continue
+		}
+		d.Author, d.Status = by.String(), StatusEstablished
+		d.Changelog = logged(d.Changelog, by, fmt.Sprintf("%s: it was followed in %d tasks", StatusEstablished, proved[d.Path]))
+		if misfit(d) == "" && s.room(append(slices.Clone(changed), d)) {
+			changed = append(changed, d)
+		}
+	}
+	return changed
 }
 
 // misfit says whether a document does not keep to the format. A text that ends its line or its section leads to another document.

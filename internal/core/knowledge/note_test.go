@@ -366,3 +366,23 @@ func TestAChangeOfAnyFieldCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestEstablish gives provisional documents of the author's kinds their new status once they have proved themselves in 5 tasks, and changes nothing else of them.
+func TestEstablish(t *testing.T) {
+	s := known()
+	s.Base = append(s.Base, document(knowledge.Design, "flow", with(knowledge.StatusProvisional, knowledge.Low), func(d *knowledge.Document) { d.Author = "Design, old/task" }))
+	proved := map[string]int{errorsFile: 9, teamsFile: knowledge.ProvingTasks, namesFile: knowledge.ProvingTasks - 1, "docs/knowledge/design/flow.md": 9, "docs/knowledge/conventions/old.md": 9}
+	changed := s.Establish(proved, style)
+	if len(changed) != 1 {
+		t.Fatalf("%+v", changed)
+	}
+	want := s.Base[slices.IndexFunc(s.Base, func(d knowledge.Document) bool { return d.Path == teamsFile })]
+	want.Author, want.Status, want.Changelog = style.String(), knowledge.StatusEstablished, []string{"* add-login/page/form: established: it was followed in 5 tasks"}
+	if diff := cmp.Diff(want, changed[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.Closed = true
+	if changed := s.Establish(proved, style); changed != nil {
+		t.Errorf("where files are not known: %+v", changed)
+	}
+}
