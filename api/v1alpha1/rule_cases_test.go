@@ -458,6 +458,11 @@ var policyCases = map[string]ruleCase{
 		accept: "{reviewers: {knowledge: {instructions: Write down why.}}}", reject: `{reviewers: {knowledge: {instructions: "\x07"}}}`,
 		message: "instructions must be printable text: remove the control characters",
 	},
+	"a custom reviewer with the name of one of ours": {
+		field:  "reviewers.custom[0].name",
+		accept: `{reviewers: {custom: [{name: a-1, instructions: "Look.\n\tTwice."}]}}`, reject: "{reviewers: {custom: [{name: design, instructions: Look.}]}}",
+		message: "name must begin with a letter, have only lower case letters, digits and dashes, and not be the name of a reviewer of Tidewaiter, for example licenses",
+	},
 	"an urgency at which reviewers always run": {
 		field:  "reviewers.urgencyThreshold",
 		accept: `{reviewers: {urgencyThreshold: "0.01"}}`, reject: `{reviewers: {urgencyThreshold: "0.00"}}`,

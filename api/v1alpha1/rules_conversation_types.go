@@ -154,6 +154,12 @@ type ReviewerRules struct {
 	// assessor is the rule for the assessor, which looks after the other reviewers and gives a verdict on the whole. By default, it runs every 5 tasks and at milestones. Its everyTasks is its first interval, at least 3 and at most 10 tasks. Then its verdicts decide.
 	// +optional
 	Assessor *ReviewerRule `json:"assessor,omitempty"`
+	// custom are reviewers that a team defines. They look after codeStyle and design, and before the assessor. Policies can define 8 together.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Custom []CustomReviewer `json:"custom,omitempty"`
 	// urgencyThreshold is the urgency at which a reviewer runs before its next turn, a decimal number. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1, a new plan 0.2 and a MinorDrift of the assessor 0.5. A review sets the urgency of its reviewer to 0. Defaults to "1.0".
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
@@ -209,6 +215,41 @@ type ReviewerRule struct {
 	// +kubebuilder:validation:MaxLength=4000
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[\\\\t\\\\n\\\\p{L}\\\\p{M}\\\\p{N}\\\\p{P}\\\\p{S}\\\\p{Zs}]*$')",message="instructions must be printable text: remove the control characters"
 	Instructions string `json:"instructions,omitempty"`
+}
+
+// CustomReviewer is a reviewer that a team defines. It runs as soon as a policy has it.
+type CustomReviewer struct {
+	// name is the name of the reviewer. Its directives have the source custom/<name>.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9-]*$') && !(self in ['assessor', 'code-style', 'codestyle', 'design', 'knowledge'])",message="name must begin with a letter, have only lower case letters, digits and dashes, and not be the name of a reviewer of Tidewaiter, for example licenses"
+	Name string `json:"name"`
+	// instructions say what the reviewer looks for.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4000
+	// +kubebuilder:validation:Pattern=`^[\t\n\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]*$`
+	Instructions string `json:"instructions"`
+	// everyTasks is the number of finished tasks since its last review after which the reviewer runs. 0 does not count tasks. Defaults to 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	EveryTasks *int32 `json:"everyTasks,omitempty"`
+	// onMilestone makes the reviewer run when a milestone is complete. Defaults to true.
+	// +optional
+	OnMilestone *bool `json:"onMilestone,omitempty"`
+	// paths are gitignore-style globs. The reviewer sees only the files that they match, and looks only if one of them has changed. Without paths, it sees all files.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Paths []string `json:"paths,omitempty"`
+	// priority is the most urgent priority of its directives. Normal makes them Functional directives. Low makes them Cleanup directives, which wait until all tasks are done. Defaults to Low.
+	// +optional
+	// +kubebuilder:validation:Enum=Normal;Low
+	Priority string `json:"priority,omitempty"`
 }
 
 // ModelRef names the backend and the model of the gateway that answer a role.

@@ -149,9 +149,10 @@ type DirectiveStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	ID string `json:"id"`
-	// source is who gave the directive: Person (a user), Feature (a delivery of another one), or a reviewer.
+	// source is who gave the directive: Person (a user), Feature (a delivery of another one), or a reviewer. custom/<name> is a reviewer that a policy defines.
 	// +optional
-	// +kubebuilder:validation:Enum=Person;Feature;CodeStyle;Design;Knowledge;Assessor
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^(Person|Feature|CodeStyle|Design|Knowledge|Assessor|custom/[a-z][a-z0-9-]{0,39})$`
 	Source string `json:"source,omitempty"`
 	// state says how far the directive is. Pending: the agent does not know of it. Active: the watchdog told the agent. Addressed: the agent says so, or a user took the directive back. Escalated: the agent says that it cannot do it, or the reviewer still finds it in the work after two answers of the agent. Dropped: the watchdog tells the agent no more.
 	// +required
@@ -193,9 +194,10 @@ type DirectiveStatus struct {
 
 // ReviewStatus is what a reviewer said.
 type ReviewStatus struct {
-	// reviewer is who reviewed: CodeStyle, Design, Knowledge or Assessor.
+	// reviewer is who reviewed: CodeStyle, Design, Knowledge, Assessor, or custom/<name> for a reviewer that a policy defines.
 	// +required
-	// +kubebuilder:validation:Enum=CodeStyle;Design;Knowledge;Assessor
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^(CodeStyle|Design|Knowledge|Assessor|custom/[a-z][a-z0-9-]{0,39})$`
 	Reviewer string `json:"reviewer"`
 	// task is the task after which the reviewer looked.
 	// +optional

@@ -197,6 +197,8 @@ func ruleFields(part string) []said {
 		guardedBy("policy.TestModels", "it chooses among the backends that the platform lists; "+overridden, "models[].role models[].backend models[].model models[].providerState"),
 		guardedBy("policy.TestOverridesAlwaysWin", "it opens the network of the project's agents and watchdogs to hosts by name; "+overridden, `egress.agent[].host egress.agent[].port egress.agent[].allowPrivate
 			egress.git[].host egress.git[].port egress.git[].allowPrivate egress.modelProviders egress.providerTools[]`),
+		guardedBy("policy.TestCustomReviewers", overridden, `reviewers.custom[].name reviewers.custom[].instructions reviewers.custom[].everyTasks reviewers.custom[].onMilestone reviewers.custom[].paths[]
+			reviewers.custom[].priority`),
 		guardedBy("policy.TestOverridesAlwaysWin", overridden, `isolation agents.parkAfter agents.questionTimeout agents.questions git.silenceTimeout delivery.history paths.severity ledger.failurePolicy ledger.toolResults
 			anomalies.cascadeTools anomalies.checkEveryTurns anomalies.contextPercent anomalies.cooldownTurns anomalies.holdTimeout anomalies.ladder anomalies.loopCalls anomalies.silenceTimeout anomalies.stallTurns
 			breaker.maxCheckpointFailures budget.callsPerMinute budget.maxCost budget.maxInputTokens budget.maxOutputTokens budget.project.maxCost budget.project.maxInputTokens budget.project.maxOutputTokens budget.warnAtPercent

@@ -75,6 +75,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ConfigMapKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ContractRule"):
 		return &apiv1alpha1.ContractRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CustomReviewer"):
+		return &apiv1alpha1.CustomReviewerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Delivery"):
 		return &apiv1alpha1.DeliveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DeliveryRules"):

@@ -197,6 +197,8 @@ func (m *instruments) happened(namespace string, e protocol.HistoryEntry) {
 		reviewer, outcome := other, other
 		if slices.Contains(protocol.Reviewers(), e.Name) {
 			reviewer = e.Name
+		} else if _, is := protocol.CustomName(e.Name); is { // teams choose these names, and there can be any number of them
+			reviewer = metrics.CustomReviewer
 		}
 		if slices.Contains(protocol.ReviewOutcomes(), e.Event) {
 			outcome = e.Event

@@ -90,6 +90,8 @@ func TestHistoryIsCounted(t *testing.T) {
 		{Kind: protocol.HistoryReview, Event: protocol.ReviewSkipped, Name: protocol.SourceDesign}, {Kind: protocol.HistoryReview, Event: "mine", Name: "mine", Findings: &protocol.Findings{Kept: -3}},
 		{Kind: protocol.HistoryReview, Event: protocol.ReviewMinorDrift, Name: protocol.SourceDesign, Findings: &protocol.Findings{Kept: 2, Discarded: []string{"Known", "Known", "mine"}}},
 		{Kind: protocol.HistoryReviewQuestion, Event: protocol.HistoryAsked, Name: protocol.SourceDesign},
+		{Kind: protocol.HistoryReview, Event: protocol.ReviewAligned, Name: "custom/licenses"}, {Kind: protocol.HistoryReview, Event: protocol.ReviewAligned, Name: "custom/copyright"},
+		{Kind: protocol.HistoryReview, Event: protocol.ReviewAligned, Name: "custom/No name"},
 	} {
 		m.happened("shop", e)
 	}
@@ -115,6 +117,8 @@ tidewaiter_review_findings_total{namespace="shop",result="Other",reviewer="Desig
 # HELP tidewaiter_reviews_total ` + metrics.Reviews.Help + `
 # TYPE tidewaiter_reviews_total counter
 tidewaiter_reviews_total{namespace="shop",outcome="MinorDrift",reviewer="Design"} 1
+tidewaiter_reviews_total{namespace="shop",outcome="Aligned",reviewer="Other"} 1
+tidewaiter_reviews_total{namespace="shop",outcome="Aligned",reviewer="custom"} 2
 tidewaiter_reviews_total{namespace="shop",outcome="Other",reviewer="Other"} 1
 tidewaiter_reviews_total{namespace="shop",outcome="Skipped",reviewer="Design"} 1
 # HELP tidewaiter_task_corrections_total ` + metrics.Corrections.Help + `

@@ -66,8 +66,12 @@ func (l *loop) breakpoint() supervise.Breakpoint {
 // consult asks a reviewer. What it finds is journaled before an agent hears of it. If no model answers in a form that can be used, the work continues
 // without the review.
 func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (supervise.Event, error) {
-	r, known := review.Find(name)
-	if !known {
+	r, known := review.Find(name, o.Policy)
+	switch {
+	case known:
+	case review.Is(name): // orders have changed the policy that defines it
+		return supervise.Consulted{}, nil
+	default:
 		return nil, fmt.Errorf("no such reviewer: %q", name)
 	}
 	j := x.attempt.journal.State()
@@ -104,7 +108,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	j := x.attempt.journal.State()
 	from := cmp.Or(x.seen(ctx, j.Reviews[r.Name].Tree), j.Base.Tree)
 	asked := review.Shown(answered(j, r.Name))
-	if from == v.Tree && !j.Reviews[r.Name].Called && len(asked) == 0 { // of a task that was aborted, the tree shows nothing
+	if from == v.Tree && len(r.Paths) == 0 && !j.Reviews[r.Name].Called && len(asked) == 0 { // of a task that was aborted, the tree shows nothing
 		v.Outcome, v.Summary = protocol.ReviewAligned, "nothing has changed since its last review"
 		return nil
 	}
@@ -113,6 +117,10 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		return err
 	}
 	scene.Answered = asked
+	if len(r.Paths) > 0 && len(scene.Changes) == 0 && len(asked) == 0 {
+		v.Passed = true
+		return nil
+	}
 	var answer review.Answer
 	err = x.ask(ctx, scene, v, func(arguments json.RawMessage) (objection string) {
 		answer, objection = review.Read(r, r.Writes(o.Policy), arguments)
@@ -121,7 +129,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	if err != nil {
 		return err
 	}
-	text := x.quotable(ctx, v.Tree)
+	text := within(r.Sees(), x.quotable(ctx, v.Tree))
 	kept, discarded := review.Keep(r, answer, text, j.Directives.Has, o.Policy.Reviewers.MaxDirectives)
 	still, others := review.StillThere(answer, asked, text)
 	v.Discarded = append(discarded, others...)
@@ -217,7 +225,7 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 		s.Mended = x.mended(ctx, j)
 	}
 	var err error
-	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree); err != nil {
+	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree, r.Sees()); err != nil {
 		return s, err
 	}
 	if r.Compares {
@@ -229,8 +237,8 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 	return s, err
 }
 
-// changed is the difference of two trees, without secrets.
-func (x *acts) changed(ctx context.Context, from, to string) (list []review.Change, left review.Left, err error) {
+// changed is the difference of two trees in the files that a reviewer sees, without secrets.
+func (x *acts) changed(ctx context.Context, from, to string, sees func(path string) bool) (list []review.Change, left review.Left, err error) {
 	before, err := objects.ParseID(from)
 	if err != nil {
 		return nil, left, err
@@ -241,7 +249,7 @@ func (x *acts) changed(ctx context.Context, from, to string) (list []review.Chan
 	}
 	aside := git.NewAside(x.services.repository)
 	defer func() { _ = aside.Close() }()
-	outline, total, err := aside.Sample(ctx, before, after, maxReviewed, rand.IntN) //nolint:gosec // which changes are seen is no secret
+	outline, total, err := aside.Sample(ctx, before, after, maxReviewed, sees, rand.IntN) //nolint:gosec // which changes are seen is no secret
 	if err != nil {
 		return nil, left, err
 	}
@@ -270,6 +278,16 @@ func (x *acts) quotable(ctx context.Context, tree string) func(path string) (str
 			return "", false
 		}
 		return string(content), content != nil && isText(content)
+	}
+}
+
+// within is a reader of files that has only those that a reviewer sees.
+func within(sees func(path string) bool, text func(path string) (string, bool)) func(path string) (string, bool) {
+	return func(path string) (string, bool) {
+		if !sees(path) {
+			return "", false
+		}
+		return text(path)
 	}
 }
 

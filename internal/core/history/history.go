@@ -122,6 +122,8 @@ func (t *Teller) direct(after journal.State, r journal.Record) []protocol.Histor
 		if protocol.Extra(e.Task) {
 			e.Cause = protocol.CauseDirectives
 		}
+	case r.Reviewed != nil && r.Reviewed.Passed:
+		return nil
 	case r.Reviewed != nil:
 		return reviewed(*r.Reviewed)
 	case r.TaskDropped != nil:

@@ -80,6 +80,7 @@ func life() []journal.Record {
 		journal.Record{Reviewed: &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: "form", Outcome: protocol.ReviewMinorDrift, Summary: "It has two names.",
 			Directives: []protocol.Directive{{ID: "code-style/1", Type: protocol.DirectiveCleanup, Priority: protocol.PriorityLow, Description: "Rename it."}}, Discarded: []review.Discarded{{Reason: review.Known}, {Path: "web/a b.html", Rule: "naming", Reason: review.QuoteNotThere}},
 			Asked: &review.Asked{Question: "What is wrong?", SHA256: "5a1e", Calls: []string{"call-1", "call-2"}}}},
+		journal.Record{Reviewed: &journal.Reviewed{Reviewer: protocol.CustomReviewer("licenses"), Task: "form", Passed: true}},
 		journal.Record{Told: &journal.Told{Text: "nothing of it is history"}},
 		journal.Record{TaskBegun: &journal.TaskBegun{Name: "delivery/gates/1"}}, journal.Record{TaskRejected: &journal.TaskRejected{Name: "delivery/gates/1", Message: "It cannot be done."}},
 		journal.Record{TaskDropped: &journal.TaskDropped{Name: "delivery/gates/1"}},

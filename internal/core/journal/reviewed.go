@@ -31,6 +31,8 @@ type Reviewed struct {
 	Tree string `json:"tree"`
 	// Outcome is one of the protocol's, and Summary its words or, if it was skipped, the reason.
 	Outcome string `json:"outcome"`
+	// Passed: the watchdog has not asked its model, because nothing that the reviewer sees had changed. Then Outcome is empty.
+	Passed  bool   `json:"passed,omitempty"`
 	Summary string `json:"summary,omitempty"`
 	// Directives that it gave.
 	Directives []protocol.Directive `json:"directives,omitempty"`
@@ -70,9 +72,13 @@ type Diverged struct {
 // reviewed takes a review. Its directives join those that are not over.
 func (s *State) reviewed(r Record) error {
 	v := r.Reviewed
-	reviewer, known := review.Find(v.Reviewer)
-	if !known || v.Outcome == "" || (v.Diverged != "") != (v.Outcome == protocol.ReviewMajorDivergence) || v.Diverged != "" && !reviewer.Assesses {
+	assesses := review.Assesses(v.Reviewer)
+	if !review.Is(v.Reviewer) || v.Outcome == "" != v.Passed || (v.Diverged != "") != (v.Outcome == protocol.ReviewMajorDivergence) || v.Diverged != "" && !assesses {
 		return fmt.Errorf("a review of %q with outcome %q", v.Reviewer, v.Outcome)
+	}
+	if v.Passed {
+		s.Reviews = s.Reviews.Passed(v.Reviewer, v.Over)
+		return nil
 	}
 	s.unproved(objects(v.Directives))
 	for _, d := range slices.Concat(v.Documents, v.Established) {
@@ -86,7 +92,7 @@ func (s *State) reviewed(r Record) error {
 	switch {
 	case v.Outcome == protocol.ReviewSkipped:
 		s.Reviews = s.Reviews.Skipped(v.Reviewer, v.Over)
-	case reviewer.Assesses:
+	case assesses:
 		s.assessed(*v)
 	default:
 		s.Reviews = s.Reviews.Looked(v.Reviewer, v.Over, v.Tree, len(v.Directives)+len(v.Documents) > 0 || again)
@@ -177,7 +183,7 @@ func (s *State) directed(d Directed) {
 // answered keeps a directive of a reviewer that an agent has just answered: its reviewer checks the answer when it looks next.
 func (s *State) answered(before, now directives.Entry) {
 	i := at(s.Found, now.ID)
-	if r, _ := review.Find(now.Source); r.Assesses { // it looks at the whole again, and at no single directive
+	if review.Assesses(now.Source) { // it looks at the whole again, and at no single directive
 		return
 	}
 	if i < 0 || before.State == now.State || !now.Checked() {

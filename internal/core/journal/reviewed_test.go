@@ -75,6 +75,33 @@ func TestAReviewInTheJournal(t *testing.T) {
 	}
 }
 
+// TestACustomReviewerInTheJournal: a journal stays readable, and its directives stay, whether or not the policy still has the reviewer. One that has passed leaves
+// nothing for users.
+func TestACustomReviewerInTheJournal(t *testing.T) {
+	const licenses = "custom/licenses"
+	d := protocol.Directive{ID: "custom-licenses/a", Source: licenses, Type: protocol.DirectiveCleanup, Description: "Name the license."}
+	look := reviewed(1, "t1", d)
+	look.Reviewed.Reviewer = licenses
+	passed := journal.Record{Reviewed: &journal.Reviewed{Reviewer: licenses, Task: "form", Over: 2, Tree: "t2", Passed: true}}
+	s := read(t, write(t, attempt1, base, reviewedOrders("form"), look, passed, answered(d, protocol.DirectiveEscalated), attempt2))
+	if diff := cmp.Diff(review.History{licenses: {Asked: 2, Looked: 1, Tree: "t1"}}, s.Reviews); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(s.Reviewed) != 1 || len(s.Found) != 1 || len(s.Answered) != 1 {
+		t.Errorf("for users %+v, found %+v, answered %+v", s.Reviewed, s.Found, s.Answered)
+	}
+	for name, v := range map[string]journal.Reviewed{
+		"another form of name":   {Reviewer: "custom/No name", Outcome: protocol.ReviewAligned},
+		"passed with an outcome": {Reviewer: licenses, Outcome: protocol.ReviewAligned, Passed: true},
+		"neither":                {Reviewer: licenses},
+		"a verdict":              {Reviewer: licenses, Outcome: protocol.ReviewMajorDivergence, Diverged: "It is another app."},
+	} {
+		if _, err := journal.Replay([]journal.Record{attempt1, {Reviewed: &v}}); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
 // TestReviewersLookAfterARetry: aborted tasks begin again when a user asks for it, and reviewers look at them again.
 func TestReviewersLookAfterARetry(t *testing.T) {
 	final := journal.Record{Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonTasksAborted}}

@@ -78,6 +78,17 @@ func drawGates(t *rapid.T) []Gate {
 	return all
 }
 
+func drawCustomReviewers(t *rapid.T) []CustomReviewer {
+	var all []CustomReviewer
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b"}), 0, 2, rapid.ID).Draw(t, "custom") {
+		all = append(all, CustomReviewer{
+			Name: name, Instructions: rapid.SampledFrom([]string{"Look.", "Look twice."}).Draw(t, "instructions"), EveryTasks: rapid.IntRange(0, 2).Draw(t, "every"),
+			Paths: rapid.SampledFrom([][]string{nil, {"a/**"}, {"b", "a/**"}}).Draw(t, "paths"), Priority: rapid.SampledFrom([]string{ReviewNormal, ReviewLow}).Draw(t, "reviewPriority"),
+		})
+	}
+	return all
+}
+
 func drawModels(t *rapid.T) []ModelRef {
 	var all []ModelRef
 	for _, role := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"primary", "supervisor"}), 0, 2, rapid.ID).Draw(t, "roles") {
@@ -116,6 +127,8 @@ func drawRules(t *rapid.T) Rules {
 			*p = drawChecks(t)
 		case *[]Gate:
 			*p = drawGates(t)
+		case *[]CustomReviewer:
+			*p = drawCustomReviewers(t)
 		case *[]ModelRef:
 			*p = drawModels(t)
 		case *[]Role:

@@ -374,7 +374,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		want[row.Path] = "built-in"
 	}
 	want["egress.git"] = "the repository's host"
-	for _, list := range []string{"paths.rules", "contracts", "checks", "gates", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches",
+	for _, list := range []string{"paths.rules", "contracts", "checks", "gates", "models", "roles", "reviewers.custom", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches",
 		"agents.scheduling.nodeSelector", "agents.scheduling.tolerations", "agents.scheduling.priorityClassName", "agents.scheduling.topologySpreadConstraints",
 		"agents.imagePullSecrets", "agents.resources.limits", "agents.resources.requests",
 		"reviewers.codeStyle.enabled", "reviewers.codeStyle.instructions", "reviewers.design.enabled", "reviewers.design.instructions", "reviewers.knowledge.enabled", "reviewers.knowledge.instructions", "reviewers.assessor.enabled", "reviewers.assessor.instructions"} {

@@ -38,6 +38,7 @@ type ReviewerRule struct {
 // ReviewerRules are the values of Reviewers that a source sets. UrgencyThreshold is in hundredths.
 type ReviewerRules struct {
 	CodeStyle, Design, Knowledge, Assessor ReviewerRule
+	Custom                                 []CustomReviewer
 	UrgencyThreshold                       *int64
 	MaxDirectives                          *int
 	PolishTasks                            *int
@@ -63,6 +64,8 @@ type Reviewers struct {
 	Knowledge Reviewer `json:"knowledge,omitzero"`
 	// Assessor looks after the others. Its EveryTasks is its first interval: its verdicts make it shorter or longer.
 	Assessor Reviewer `json:"assessor,omitzero"`
+	// Custom are the reviewers that policies define, by name.
+	Custom []CustomReviewer `json:"custom,omitempty"`
 	// UrgencyThreshold is the urgency, in hundredths, at which a reviewer runs whatever else is due.
 	UrgencyThreshold int64 `json:"urgencyThreshold,omitempty"`
 	// MaxDirectives that a reviewer may give at a time.
@@ -89,6 +92,7 @@ func reviewerRows() []Row {
 		written(reviewer("knowledge", "the reviewer of knowledge", func(r *Rules) *ReviewerRule { return &r.Reviewers.Knowledge }, func(e *Effective) *Reviewer { return &e.Reviewers.Knowledge }, builtinKnowledgeEvery)),
 		assessed(reviewer("assessor", "the assessor", func(r *Rules) *ReviewerRule { return &r.Reviewers.Assessor }, func(e *Effective) *Reviewer { return &e.Reviewers.Assessor }, builtinAssessorEvery)),
 		[]Row{
+			customReviewersRow(),
 			urgencyRow(),
 			count("reviewers.maxDirectives", "How many directives a reviewer can give at a time. Tidewaiter discards the less important ones.",
 				func(x *Rules) **int { return &x.Reviewers.MaxDirectives }, func(x *Effective) *int { return &x.Reviewers.MaxDirectives }, builtinMaxDirectives, smaller, from(1, 12)),
@@ -170,23 +174,25 @@ func reviewInstructionsRow(path, purpose string, rules func(*Rules) *string, eff
 	return rowOf(Row{
 		Path: path, Purpose: purpose, Allowed: fmt.Sprintf("printable text of at most %d characters", MaxReviewInstructions), Builtin: "none", Merging: "the text that comes first in alphabetical order",
 		SetWord: func(r *Rules, text string) { *rules(r) = text },
-		check: func(r *Rules) error {
-			text := *rules(r)
-			unprintable := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
-			if n := utf8.RuneCountInString(text); n > MaxReviewInstructions {
-				return fmt.Errorf("%s: it has %d characters, shorten it to at most %d", path, n, MaxReviewInstructions)
-			}
-			if i := strings.IndexFunc(text, unprintable); i >= 0 {
-				return fmt.Errorf("%s: the character at byte %d is not printable, remove it", path, i)
-			}
-			return nil
-		},
+		check:   func(r *Rules) error { return checkReviewInstructions(path, *rules(r)) },
 	}, value[string]{
 		name:     path,
 		of:       func(r *Rules) (string, bool) { text := *rules(r); return text, text != "" },
 		stricter: func(a, b string) string { return min(a, b) },
 		equal:    func(a, b string) bool { return a == b },
 	}, func(r *Rules) any { return rules(r) }, effective)
+}
+
+// checkReviewInstructions says what is wrong with a text for a reviewer.
+func checkReviewInstructions(path, text string) error {
+	unprintable := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
+	if n := utf8.RuneCountInString(text); n > MaxReviewInstructions {
+		return fmt.Errorf("%s: it has %d characters, shorten it to at most %d", path, n, MaxReviewInstructions)
+	}
+	if i := strings.IndexFunc(text, unprintable); i >= 0 {
+		return fmt.Errorf("%s: the character at byte %d is not printable, remove it", path, i)
+	}
+	return nil
 }
 
 // urgencyRow makes a row of an urgency, in hundredths.

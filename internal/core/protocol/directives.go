@@ -25,6 +25,7 @@ const (
 	// SourceFeature is another Feature that has delivered.
 	SourceFeature = "Feature"
 	// SourceCodeStyle, SourceDesign and SourceKnowledge are reviewers, and SourceAssessor is the one that looks at the whole. No directive has SourceKnowledge.
+	// CustomReviewer makes the other ones.
 	SourceCodeStyle = "CodeStyle"
 	SourceDesign    = "Design"
 	SourceKnowledge = "Knowledge"

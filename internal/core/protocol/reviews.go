@@ -3,7 +3,12 @@
 
 package protocol
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
 
 // Bounds of reviews in a report.
 const (
@@ -25,9 +30,21 @@ const (
 	ReviewSkipped = "Skipped"
 )
 
-// Reviewers are the names of all reviewers.
+// Reviewers are the names of Tidewaiter's own reviewers.
 func Reviewers() []string {
 	return []string{SourceCodeStyle, SourceDesign, SourceKnowledge, SourceAssessor}
+}
+
+// customReviewer begins the names of reviewers that policies define. No other source has a slash.
+const customReviewer = "custom/"
+
+// CustomReviewer is the source of the directives of a reviewer that a policy defines, such as custom/licenses.
+func CustomReviewer(name string) string { return customReviewer + name }
+
+// CustomName is the name in its policy of a reviewer that a policy defines or has defined. The result is false for other sources.
+func CustomName(source string) (name string, is bool) {
+	name, is = strings.CutPrefix(source, customReviewer)
+	return name, is && policy.IsReviewerName(name)
 }
 
 // ReviewOutcomes are all outcomes of a review.

@@ -25,9 +25,9 @@ type Heed struct {
 	Addressed, Of int
 }
 
-// Measure counts the last directives of each reviewer. It gets directives with the newest first. Open ones do not count, because an agent may still address
+// Measure counts the last directives of each of these reviewers. It gets directives with the newest first. Open ones do not count, because an agent may still address
 // them. Directives that were dropped unread do not count either: no agent could heed them. Reviewers that have given too few are not in the result, which has their order.
-func Measure(newest iter.Seq[protocol.DirectiveStatus]) (list []Heed) {
+func Measure(reviewers []Reviewer, newest iter.Seq[protocol.DirectiveStatus]) (list []Heed) {
 	counts := map[string]Heed{}
 	for d := range newest {
 		h := counts[d.Source]
@@ -39,7 +39,7 @@ func Measure(newest iter.Seq[protocol.DirectiveStatus]) (list []Heed) {
 		}
 		counts[d.Source] = h
 	}
-	for _, r := range all {
+	for _, r := range reviewers {
 		if h := counts[r.Name]; h.Of == heedOf {
 			h.Reviewer = r.Name
 			list = append(list, h)

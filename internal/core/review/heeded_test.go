@@ -24,7 +24,7 @@ const unread = "unread"
 
 // measure directives, the newest first.
 func measure(newest ...[][2]string) []review.Heed {
-	return review.Measure(func(yield func(protocol.DirectiveStatus) bool) {
+	return review.Measure(review.All(licensed()), func(yield func(protocol.DirectiveStatus) bool) {
 		for _, d := range slices.Concat(newest...) {
 			s := protocol.DirectiveStatus{Source: d[0], State: d[1]}
 			if d[1] == unread {
@@ -52,6 +52,8 @@ func TestMeasure(t *testing.T) {
 		"fewer than 30 %":     {[][][2]string{gave(5, style, done), gave(10, style, failed), gave(5, style, dropped)}, []review.Heed{{Reviewer: style, Addressed: 5, Of: 20}}, false},
 		"30 %":                {[][][2]string{gave(6, style, done), gave(14, style, dropped)}, []review.Heed{{Reviewer: style, Addressed: 6, Of: 20}}, true},
 		"older ones":          {[][][2]string{gave(20, style, done), gave(50, style, dropped)}, []review.Heed{{Reviewer: style, Addressed: 20, Of: 20}}, true},
+		"a custom one":        {[][][2]string{gave(20, licenses, done)}, []review.Heed{{Reviewer: licenses, Addressed: 20, Of: 20}}, true},
+		"one that is gone":    {[][][2]string{gave(20, "custom/gone", done)}, nil, false},
 		"dropped unread":      {[][][2]string{gave(15, style, unread), gave(6, style, done), gave(14, style, failed)}, []review.Heed{{Reviewer: style, Addressed: 6, Of: 20}}, true},
 		"19 and unread ones":  {[][][2]string{gave(40, style, unread), gave(19, style, failed)}, nil, false},
 		"two, in their order": {[][][2]string{gave(20, design, done), gave(20, style, done)}, []review.Heed{{Reviewer: style, Addressed: 20, Of: 20}, {Reviewer: design, Addressed: 20, Of: 20}}, true},

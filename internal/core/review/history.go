@@ -121,6 +121,14 @@ func (h History) Skipped(name string, over int) History {
 	return h.with(name, look)
 }
 
+// Passed: a reviewer was due when this number of tasks was over, and nothing that it sees had changed. It is due at each breakpoint at which it would be
+// otherwise, until something has.
+func (h History) Passed(name string, over int) History {
+	look := h[name]
+	look.Asked = over
+	return h.with(name, look)
+}
+
 // Looked: a reviewer has looked at a tree when this number of tasks was over. Its interval doubles if it has found nothing new.
 func (h History) Looked(name string, over int, tree string, found bool) History {
 	look := Look{Asked: over, Looked: over, Tree: tree, Quiet: min(h[name].Quiet+1, maxDoublings)}
@@ -134,8 +142,7 @@ func (h History) Looked(name string, over int, tree string, found bool) History 
 // grows by 1 task. A MinorDrift makes it 2 tasks shorter, and a MajorDivergence as short as it can be.
 func (h History) Assessed(name string, over int, tree, outcome string, p policy.Effective) History {
 	look := Look{Asked: over, Looked: over, Tree: tree, Every: minInterval}
-	r, _ := Find(name)
-	before := within(cmp.Or(h[name].Every, r.Rule(p).EveryTasks))
+	before := within(cmp.Or(h[name].Every, assessor.Rule(p).EveryTasks))
 	switch outcome {
 	case protocol.ReviewAligned:
 		look.Every = within(before + 1)

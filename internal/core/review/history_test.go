@@ -239,11 +239,11 @@ func TestBreakpoints(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	for _, r := range review.All(assessed()) {
-		if got, is := review.Find(r.Name); !is || got.Title != r.Title || !review.Is(r.Name) || r.Rule(assessed()).OnMilestone != true {
+		if got, is := review.Find(r.Name, rules()); !is || got.Title != r.Title || review.Title(r.Name) != r.Title || !review.Is(r.Name) || r.Rule(assessed()).OnMilestone != true {
 			t.Errorf("%s is not found", r.Name)
 		}
 	}
-	if _, is := review.Find(protocol.SourcePerson); is || review.Is(protocol.SourceFeature) {
+	if _, is := review.Find(protocol.SourcePerson, rules()); is || review.Is(protocol.SourceFeature) {
 		t.Error("a user or a Feature is a reviewer")
 	}
 }

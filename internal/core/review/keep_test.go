@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 	"github.com/tidewaiter/tidewaiter/internal/core/session/directives"
@@ -41,7 +42,7 @@ func finding() review.Finding {
 
 func reviewer(t testing.TB, name string) review.Reviewer {
 	t.Helper()
-	r, is := review.Find(name)
+	r, is := review.Find(name, policy.Effective{})
 	if !is {
 		t.Fatal("no reviewer", name)
 	}
@@ -395,7 +396,7 @@ func TestKeepProves(t *testing.T) {
 		if wrong := stillSound(a, []review.Answered{{Directive: protocol.Directive{ID: "design/1"}}, {Directive: protocol.Directive{ID: "design/2"}}}, tree); wrong != "" {
 			t.Fatal(wrong)
 		}
-		r, _ := review.Find(rapid.SampledFrom([]string{style, design}).Draw(t, "reviewer"))
+		r, _ := review.Find(rapid.SampledFrom([]string{style, design}).Draw(t, "reviewer"), policy.Effective{})
 		odd := rapid.Bool().Draw(t, "known")
 		known := func(id string) bool { return odd && id[len(id)-1]%2 == 1 }
 		if wrong := sound(r, a, tree, known, rapid.IntRange(-1, 14).Draw(t, "most")); wrong != "" {

@@ -129,7 +129,7 @@ func TestPeersOfLongNames(t *testing.T) {
 // TestPeersInTheQuestion stand without their license and within their share, and a file cannot end its part.
 func TestPeersInTheQuestion(t *testing.T) {
 	t.Parallel()
-	style, _ := review.Find("CodeStyle")
+	style, _ := review.Find("CodeStyle", rules())
 	s := scene(style)
 	s.Peers = []review.Peer{
 		{"web/login.go", "// Copyright The Shop Authors.\n// SPDX-License-Identifier: MIT\n\n// Package web is the shop.\npackage web\n"},

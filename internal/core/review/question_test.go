@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 	"github.com/tidewaiter/tidewaiter/internal/core/speech"
@@ -356,7 +357,7 @@ func TestQuestionIsBounded(t *testing.T) {
 	})
 	number := rapid.SampledFrom([]int{0, 1, 2, 40})
 	rapid.Check(t, func(t *rapid.T) {
-		r, _ := review.Find(rapid.SampledFrom([]string{style, design}).Draw(t, "reviewer"))
+		r, _ := review.Find(rapid.SampledFrom([]string{style, design}).Draw(t, "reviewer"), policy.Effective{})
 		if rapid.Bool().Draw(t, "custom") {
 			r.Remit = text.Draw(t, "remit")
 		}

@@ -7,15 +7,18 @@
 package review
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Reviewer is one that looks at the work. To add one, write a file with it, add it to all, and script its cases in testdata.
+// Reviewer is one that looks at the work. To add one, write a file with it, add it to own, and script its cases in testdata.
 type Reviewer struct {
-	// Name is the source of its directives (protocol.SourceCodeStyle and others), and Title names it to users.
+	// Name is the source of its directives (protocol.SourceCodeStyle and others, or what protocol.CustomReviewer makes), and Title names it to users.
 	Name, Title string
 	// One and Many name what it finds to users.
 	One, Many string
@@ -29,6 +32,8 @@ type Reviewer struct {
 	Knows    []knowledge.Kind
 	// Mute: it gives no directives, and runs only where it can write documents.
 	Mute bool
+	// Paths are patterns of the files that it sees; empty for all files. Without a change in them, nobody asks its model.
+	Paths []string
 	// Calls says whether an event calls it whatever its urgency is.
 	Calls []Event
 	// Assesses: it gives a verdict on the whole in place of findings, and looks after the other reviewers.
@@ -37,20 +42,27 @@ type Reviewer struct {
 	rule func(policy.Reviewers) policy.Reviewer
 }
 
-// all reviewers, in the order in which they look. The assessor is the last one, because it sees what the others have found.
-var all = []Reviewer{codeStyle, design, knower, assessor}
+// own are the reviewers of Tidewaiter that look at changes.
+var own = []Reviewer{codeStyle, design, knower}
+
+// defined are all reviewers that there are under a policy, in the order in which they look. The assessor is the last one, because it sees what the others
+// have found.
+func defined(p policy.Effective) []Reviewer {
+	return append(slices.Concat(own, custom(p.Reviewers)), assessor)
+}
 
 // All are the reviewers that a policy lets run, in the order in which they look.
 func All(p policy.Effective) []Reviewer {
-	return slices.DeleteFunc(slices.Clone(all), func(r Reviewer) bool {
+	return slices.DeleteFunc(defined(p), func(r Reviewer) bool {
 		rule := r.rule(p.Reviewers)
 		unknown := (r.Assesses || r.Mute) && rule == policy.Reviewer{} // to the version that has made the policy: what follows from its records stays the same
 		return unknown || !p.Reviews(rule) || r.Mute && !r.Writes(p)
 	})
 }
 
-// Find a reviewer by its name.
-func Find(name string) (Reviewer, bool) {
+// Find a reviewer by its name. A reviewer that a policy has defined before is not found.
+func Find(name string, p policy.Effective) (Reviewer, bool) {
+	all := defined(p)
 	i := slices.IndexFunc(all, func(r Reviewer) bool { return r.Name == name })
 	if i < 0 {
 		return Reviewer{}, false
@@ -58,8 +70,31 @@ func Find(name string) (Reviewer, bool) {
 	return all[i], true
 }
 
-// Is says whether the source of a directive is a reviewer.
-func Is(source string) bool { _, is := Find(source); return is }
+// Is says whether the source of a directive is a reviewer, or one that a policy has defined before.
+func Is(source string) bool {
+	_, is := protocol.CustomName(source)
+	return is || slices.Contains(protocol.Reviewers(), source)
+}
+
+// Assesses says whether a reviewer is an assessor.
+func Assesses(name string) bool { return name == assessor.Name }
+
+// Title names a reviewer to users, also one that a policy has defined before.
+func Title(name string) string {
+	if r, is := Find(name, policy.Effective{}); is {
+		return r.Title
+	}
+	title, _ := protocol.CustomName(name)
+	return cmp.Or(title, name)
+}
+
+// Sees says which files a reviewer sees. The function is not safe for concurrent use.
+func (r Reviewer) Sees() func(path string) bool {
+	if len(r.Paths) == 0 {
+		return func(string) bool { return true }
+	}
+	return judge.NewPaths(r.Paths).Has
+}
 
 // Writes says whether the reviewer can write documents: the policy gives agents the knowledge of the project.
 func (r Reviewer) Writes(p policy.Effective) bool { return len(r.Knows) > 0 && p.Knowledge.Inject }

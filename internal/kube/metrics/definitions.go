@@ -47,7 +47,7 @@ const Full = 0.8
 
 var (
 	namespaceLabel = Label{"namespace", "of the Feature"}
-	reviewerLabel  = Label{"reviewer", strings.Join(protocol.Reviewers(), ", ") + ", Other"}
+	reviewerLabel  = Label{"reviewer", strings.Join(protocol.Reviewers(), ", ") + ", " + CustomReviewer + " (any that a policy defines), Other"}
 
 	// triggers of checkpoints, as a label has them.
 	triggers = "Interval, Changes, Task, Requested, Final, Patch, Steering, other"

@@ -25,7 +25,7 @@ func Heeds(project []v1alpha1.Feature, effective policy.Effective) []review.Heed
 	slices.SortFunc(reviewed, func(a, b *v1alpha1.Feature) int {
 		return cmp.Or(b.Status.StartTime.Time.Compare(a.Status.StartTime.Time), cmp.Compare(a.Name, b.Name))
 	})
-	all := review.Measure(func(yield func(protocol.DirectiveStatus) bool) {
+	list := review.Measure(review.All(effective), func(yield func(protocol.DirectiveStatus) bool) {
 		for _, f := range reviewed {
 			for _, d := range slices.Backward(f.Status.Run.Directives) {
 				state := d.State
@@ -38,8 +38,5 @@ func Heeds(project []v1alpha1.Feature, effective policy.Effective) []review.Heed
 			}
 		}
 	})
-	run := review.All(effective)
-	return slices.DeleteFunc(append([]review.Heed{}, all...), func(h review.Heed) bool {
-		return !slices.ContainsFunc(run, func(r review.Reviewer) bool { return r.Name == h.Reviewer })
-	})
+	return append([]review.Heed{}, list...)
 }

@@ -71,11 +71,7 @@ func NewReviews(before, after v1alpha1.RunStatus) []v1alpha1.ReviewStatus {
 
 // ReviewMessage says in words what a reviewer said, for an Event.
 func ReviewMessage(r v1alpha1.ReviewStatus) string {
-	title := r.Reviewer
-	if known, is := review.Find(r.Reviewer); is {
-		title = known.Title
-	}
-	said := r.Summary
+	title, said := review.Title(r.Reviewer), r.Summary
 	switch {
 	case r.Outcome == protocol.ReviewSkipped:
 		said = fmt.Sprintf("%s review was skipped: %s", title, said)
@@ -99,10 +95,7 @@ func NewEscalated(before, after v1alpha1.RunStatus) []v1alpha1.DirectiveStatus {
 
 // EscalatedMessage says in words which directive a user has to decide about, for an Event.
 func EscalatedMessage(d v1alpha1.DirectiveStatus) string {
-	title := d.Source
-	if known, is := review.Find(d.Source); is {
-		title = known.Title
-	}
+	title := review.Title(d.Source)
 	text := plain.CutRunes(strings.TrimRight(d.Description, ". "), maxTold)
 	if text == "" {
 		return fmt.Sprintf("%s directive %s is Escalated: %s", title, d.ID, d.Message)

@@ -50,6 +50,7 @@ func TestReviewMessage(t *testing.T) {
 		"After task login/form: Code style review: 3 inconsistencies, 2 cleanup directives": {Reviewer: "CodeStyle", Task: "login/form", Outcome: "MinorDrift", Summary: "Code style review: 3 inconsistencies, 2 cleanup directives"},
 		"After task login: Design review: nothing has changed":                              {Reviewer: "Design", Task: "login", Outcome: "Aligned", Summary: "nothing has changed"},
 		"After task login: Design review was skipped: the model is away":                    {Reviewer: "Design", Task: "login", Outcome: "Skipped", Summary: "the model is away"},
+		"After task login: licenses review: nothing has changed":                            {Reviewer: "custom/licenses", Task: "login", Outcome: "Aligned", Summary: "nothing has changed"},
 		"Design review: nothing has changed":                                                {Reviewer: "Design", Outcome: "Aligned", Summary: "nothing has changed"},
 	} {
 		if got := ReviewMessage(r); got != want {

@@ -4,6 +4,7 @@
 package supervisorpolicy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -148,6 +149,12 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		}
 		out.Models = append(out.Models, ref)
 	}
+	if v := r.Reviewers; v != nil {
+		for _, c := range v.Custom {
+			out.Reviewers.Custom = append(out.Reviewers.Custom, customReviewer(c))
+			errs = append(errs, patterns(fmt.Sprintf("%s.reviewers.custom[%s].paths", at, c.Name), c.Paths))
+		}
+	}
 	if a := r.Anomalies; a != nil {
 		out.Anomalies.Silence, out.Anomalies.Hold = duration(a.SilenceTimeout), duration(a.HoldTimeout)
 	}
@@ -177,6 +184,13 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.Pod = podRules(a.Scheduling, a.ImagePullSecrets, a.Resources)
 	}
 	return out, errors.Join(append(errs, out.Validate(at))...)
+}
+
+func customReviewer(c v1alpha1.CustomReviewer) policy.CustomReviewer {
+	return policy.CustomReviewer{
+		Name: c.Name, Instructions: c.Instructions, EveryTasks: int(ptr.Deref(c.EveryTasks, 0)), OnMilestone: ptr.Deref(c.OnMilestone, true), Paths: c.Paths,
+		Priority: cmp.Or(c.Priority, policy.ReviewLow),
+	}
 }
 
 func roleProfile(p v1alpha1.RoleProfile) policy.Role {

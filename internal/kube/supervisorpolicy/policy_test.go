@@ -96,6 +96,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 				},
 				Contracts: []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"!api.yaml"}}},
 				Checks:    []v1alpha1.Check{{Name: "c", CEL: "file.size", Message: "m"}},
+				Reviewers: &v1alpha1.ReviewerRules{Custom: []v1alpha1.CustomReviewer{{Name: "design", Instructions: "Look.", Paths: []string{"ok", "a/[/b"}}}},
 			},
 		},
 	}
@@ -103,7 +104,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 	if err == nil {
 		t.Fatal("taken as it is")
 	}
-	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.defaults.changes.symlinks: \"Perhaps\" is not one of", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts[openapi].paths", "spec.overrides.checks[c].cel"} {
+	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.defaults.changes.symlinks: \"Perhaps\" is not one of", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts[openapi].paths", "spec.overrides.checks[c].cel", "spec.overrides.reviewers.custom[design].paths", "spec.overrides.reviewers.custom[design].name"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not named in: %v", want, err)
 		}
@@ -152,9 +153,13 @@ func TestRulesReachTheCore(t *testing.T) {
 			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
 		},
 		Reviewers: &v1alpha1.ReviewerRules{
-			CodeStyle:        &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](2), OnMilestone: ptr.To(false), Instructions: "Name it."},
-			Design:           &v1alpha1.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To[int32](0), OnMilestone: ptr.To(true), Instructions: "Split it."},
-			Knowledge:        &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](4), OnMilestone: ptr.To(true), Instructions: "Write it."},
+			CodeStyle: &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](2), OnMilestone: ptr.To(false), Instructions: "Name it."},
+			Design:    &v1alpha1.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To[int32](0), OnMilestone: ptr.To(true), Instructions: "Split it."},
+			Knowledge: &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](4), OnMilestone: ptr.To(true), Instructions: "Write it."},
+			Custom: []v1alpha1.CustomReviewer{
+				{Name: "licenses", Instructions: "Name the license."},
+				{Name: "queries", Instructions: "Limit them.", EveryTasks: ptr.To[int32](3), OnMilestone: ptr.To(false), Paths: []string{"*.sql"}, Priority: "Normal"},
+			},
 			Assessor:         &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](6), OnMilestone: ptr.To(false), Instructions: "Keep it."},
 			UrgencyThreshold: "0.75", MaxDirectives: ptr.To[int32](4), PolishTasks: ptr.To[int32](0),
 		},
@@ -199,9 +204,13 @@ func TestRulesReachTheCore(t *testing.T) {
 		t.Errorf("questions (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(policy.ReviewerRules{
-		CodeStyle:        policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(2), OnMilestone: ptr.To(false), Instructions: "Name it."},
-		Design:           policy.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To(0), OnMilestone: ptr.To(true), Instructions: "Split it."},
-		Knowledge:        policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(4), OnMilestone: ptr.To(true), Instructions: "Write it."},
+		CodeStyle: policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(2), OnMilestone: ptr.To(false), Instructions: "Name it."},
+		Design:    policy.ReviewerRule{Enabled: ptr.To(false), EveryTasks: ptr.To(0), OnMilestone: ptr.To(true), Instructions: "Split it."},
+		Knowledge: policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(4), OnMilestone: ptr.To(true), Instructions: "Write it."},
+		Custom: []policy.CustomReviewer{
+			{Name: "licenses", Instructions: "Name the license.", OnMilestone: true, Priority: policy.ReviewLow},
+			{Name: "queries", Instructions: "Limit them.", EveryTasks: 3, Paths: []string{"*.sql"}, Priority: policy.ReviewNormal},
+		},
 		Assessor:         policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(6), OnMilestone: ptr.To(false), Instructions: "Keep it."},
 		UrgencyThreshold: ptr.To[int64](75), MaxDirectives: ptr.To(4), PolishTasks: ptr.To(0),
 	}, got.Reviewers); diff != "" {

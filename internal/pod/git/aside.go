@@ -30,17 +30,18 @@ func (a *Aside) Close() error { return a.objects.Close() }
 
 // Outline lists the first changes between two trees or commits, sorted as in the trees and at most the given number, and says how many there are.
 func (a *Aside) Outline(ctx context.Context, from, to objects.ID, most int) (changes []judge.Change, total int, err error) {
-	return a.outline(ctx, from, to, most, func(n int) int { return n - 1 })
+	every := func(string) bool { return true }
+	return a.outline(ctx, from, to, most, every, func(n int) int { return n - 1 })
 }
 
-// Sample is Outline with any of the changes, in any sequence. One draw gives a random number from 0 to below n: each change is as likely as any other,
+// Sample is Outline with any of the changes of which the path counts, in any sequence. One draw gives a random number from 0 to below n: each change is as likely as any other,
 // wherever it stands.
-func (a *Aside) Sample(ctx context.Context, from, to objects.ID, most int, draw func(n int) int) (changes []judge.Change, total int, err error) {
-	return a.outline(ctx, from, to, most, draw)
+func (a *Aside) Sample(ctx context.Context, from, to objects.ID, most int, counts func(path string) bool, draw func(n int) int) (changes []judge.Change, total int, err error) {
+	return a.outline(ctx, from, to, most, counts, draw)
 }
 
-// outline replaces, when the list is full, the change at the place that is drawn, if there is such a place.
-func (a *Aside) outline(ctx context.Context, from, to objects.ID, most int, draw func(n int) int) (changes []judge.Change, total int, err error) {
+// outline skips paths that do not count. It replaces, when the list is full, the change at the place that is drawn, if there is such a place.
+func (a *Aside) outline(ctx context.Context, from, to objects.ID, most int, counts func(path string) bool, draw func(n int) int) (changes []judge.Change, total int, err error) {
 	err = a.runner.pipe(ctx, call{args: diffArgs("--raw", "-z", "--no-abbrev", from.String(), to.String(), "--"), idle: true}, func(in *bufio.Reader) error {
 		for {
 			c, err := readChange(in)
@@ -49,6 +50,9 @@ func (a *Aside) outline(ctx context.Context, from, to objects.ID, most int, draw
 			}
 			if err != nil {
 				return err
+			}
+			if !counts(c.Path) {
+				continue
 			}
 			if total++; len(changes) < most {
 				changes = append(changes, c)

@@ -44,8 +44,13 @@ func TestAsideSample(t *testing.T) {
 	}
 	var drawn []int
 	draw := func(n int) int { drawn = append(drawn, n); return n % 5 }
-	if got := paths(a.Sample(t.Context(), objects.EmptyTree, tree, 3, draw)); got != "456" {
+	every := func(string) bool { return true }
+	if got := paths(a.Sample(t.Context(), objects.EmptyTree, tree, 3, every, draw)); got != "456" {
 		t.Errorf("sample: %s", got)
+	}
+	late := func(path string) bool { return path > "6" }
+	if list, total, err := a.Sample(t.Context(), objects.EmptyTree, tree, 3, late, draw); err != nil || total != 2 || len(list) != 2 || list[0].Path != "7" {
+		t.Errorf("of the last two: %d of %d, %v", len(list), total, err)
 	}
 	if want := []int{4, 5, 6, 7, 8, 9}; !slices.Equal(drawn, want) {
 		t.Errorf("drawn from %v, want %v", drawn, want)

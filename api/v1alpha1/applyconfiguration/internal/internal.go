@@ -596,6 +596,30 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.CustomReviewer
+  map:
+    fields:
+    - name: everyTasks
+      type:
+        scalar: numeric
+    - name: instructions
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: onMilestone
+      type:
+        scalar: boolean
+    - name: paths
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: priority
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Delivery
   map:
     fields:
@@ -1740,6 +1764,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: codeStyle
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRule
+    - name: custom
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.CustomReviewer
+          elementRelationship: associative
+          keys:
+          - name
     - name: design
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRule

@@ -12,7 +12,7 @@ package v1alpha1
 type DirectiveStatusApplyConfiguration struct {
 	// id is the id of the directive.
 	ID *string `json:"id,omitempty"`
-	// source is who gave the directive: Person (a user), Feature (a delivery of another one), or a reviewer.
+	// source is who gave the directive: Person (a user), Feature (a delivery of another one), or a reviewer. custom/<name> is a reviewer that a policy defines.
 	Source *string `json:"source,omitempty"`
 	// state says how far the directive is. Pending: the agent does not know of it. Active: the watchdog told the agent. Addressed: the agent says so, or a user took the directive back. Escalated: the agent says that it cannot do it, or the reviewer still finds it in the work after two answers of the agent. Dropped: the watchdog tells the agent no more.
 	State *string `json:"state,omitempty"`

@@ -18,6 +18,8 @@ type ReviewerRulesApplyConfiguration struct {
 	Knowledge *ReviewerRuleApplyConfiguration `json:"knowledge,omitempty"`
 	// assessor is the rule for the assessor, which looks after the other reviewers and gives a verdict on the whole. By default, it runs every 5 tasks and at milestones. Its everyTasks is its first interval, at least 3 and at most 10 tasks. Then its verdicts decide.
 	Assessor *ReviewerRuleApplyConfiguration `json:"assessor,omitempty"`
+	// custom are reviewers that a team defines. They look after codeStyle and design, and before the assessor. Policies can define 8 together.
+	Custom []CustomReviewerApplyConfiguration `json:"custom,omitempty"`
 	// urgencyThreshold is the urgency at which a reviewer runs before its next turn, a decimal number. A failed gate adds 0.3 to the urgency of each reviewer, an aborted task 1, a new plan 0.2 and a MinorDrift of the assessor 0.5. A review sets the urgency of its reviewer to 0. Defaults to "1.0".
 	UrgencyThreshold *string `json:"urgencyThreshold,omitempty"`
 	// maxDirectives is how many directives a reviewer can give at a time. Tidewaiter discards the less important ones. Defaults to 3.
@@ -61,6 +63,19 @@ func (b *ReviewerRulesApplyConfiguration) WithKnowledge(value *ReviewerRuleApply
 // If called multiple times, the Assessor field is set to the value of the last call.
 func (b *ReviewerRulesApplyConfiguration) WithAssessor(value *ReviewerRuleApplyConfiguration) *ReviewerRulesApplyConfiguration {
 	b.Assessor = value
+	return b
+}
+
+// WithCustom adds the given value to the Custom field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Custom field.
+func (b *ReviewerRulesApplyConfiguration) WithCustom(values ...*CustomReviewerApplyConfiguration) *ReviewerRulesApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithCustom")
+		}
+		b.Custom = append(b.Custom, *values[i])
+	}
 	return b
 }
 

@@ -14,7 +14,7 @@ import (
 //
 // ReviewStatus is what a reviewer said.
 type ReviewStatusApplyConfiguration struct {
-	// reviewer is who reviewed: CodeStyle, Design, Knowledge or Assessor.
+	// reviewer is who reviewed: CodeStyle, Design, Knowledge, Assessor, or custom/<name> for a reviewer that a policy defines.
 	Reviewer *string `json:"reviewer,omitempty"`
 	// task is the task after which the reviewer looked.
 	Task *string `json:"task,omitempty"`
