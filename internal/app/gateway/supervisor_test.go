@@ -21,9 +21,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 )
 
-// TestCallsOfTheWatchdogItself: the model of the role supervisor answers, or the primary one. No template is before such a call, no rule is for its
+// TestRRouteCallsOfTheWatchdogItself: the model of the role supervisor answers, or the primary one. No template is before such a call, no rule is for its
 // answer, and the ledger has it by its role, in no task.
-func TestCallsOfTheWatchdogItself(t *testing.T) {
+func TestRRouteCallsOfTheWatchdogItself(t *testing.T) {
 	backend(t, echo)
 	g := start(t, "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
 	if err := g.rotator.Sync(t.Context()); err != nil {

@@ -37,8 +37,8 @@ func onlyAssessor(turn string) func(*protocol.Orders) {
 	}
 }
 
-// TestTheAssessorLooksAfterTheReviewers: it sees what they have found, its directive is given once, and the agent polishes the work.
-func TestTheAssessorLooksAfterTheReviewers(t *testing.T) {
+// TestRExecTheAssessorLooksAfterTheReviewers: it sees what they have found, its directive is given once, and the agent polishes the work.
+func TestRExecTheAssessorLooksAfterTheReviewers(t *testing.T) {
 	t.Parallel()
 	w, player := newReviewed(t, oneFinding, withAssessor(oneDrift))
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
@@ -62,8 +62,8 @@ func TestTheAssessorLooksAfterTheReviewers(t *testing.T) {
 	}
 }
 
-// TestAnAssessorThatIsAway: the watchdog skips it, and asks it again at the next breakpoint.
-func TestAnAssessorThatIsAway(t *testing.T) {
+// TestRDegrAnAssessorThatIsAway: the watchdog skips it, and asks it again at the next breakpoint.
+func TestRDegrAnAssessorThatIsAway(t *testing.T) {
 	t.Parallel()
 	w, _ := newReviewed(t, oneFinding, onlyAssessor("- text: All is well."))
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)

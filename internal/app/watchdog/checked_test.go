@@ -22,9 +22,9 @@ func idOf(reviewer, rule, path, quote string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// TestAnAnswerOfAnAgentIsChecked: an agent says each time that it has addressed a directive, and has not. Its reviewer opens the directive once more, and then
+// TestRDirAnAnswerOfAnAgentIsChecked: an agent says each time that it has addressed a directive, and has not. Its reviewer opens the directive once more, and then
 // a user decides. Crashes change nothing about it. Without polish tasks, the agent gets the directive with its next task.
-func TestAnAnswerOfAnAgentIsChecked(t *testing.T) {
+func TestRDirAnAnswerOfAnAgentIsChecked(t *testing.T) {
 	t.Parallel()
 	for step, times := range map[string][]int{"": {0}, "reviewed": {1, 2, 3}, "directives of reviewers": {2, 3}} {
 		for _, n := range times {

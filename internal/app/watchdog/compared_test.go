@@ -11,9 +11,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// TestAReviewerComparesWithTheRepository: it sees files of the base that are like the changed ones, without secrets, and the rules of its kind that the
+// TestRStyleAReviewerComparesWithTheRepository: it sees files of the base that are like the changed ones, without secrets, and the rules of its kind that the
 // team has written down. What the agent has written is not among them.
-func TestAReviewerComparesWithTheRepository(t *testing.T) {
+func TestRStyleAReviewerComparesWithTheRepository(t *testing.T) {
 	t.Parallel()
 	w, player := newReviewed(t, "- tool: {name: report_findings, input: {summary: Nothing., findings: []}}", func(o *protocol.Orders) {
 		o.Tasks = []protocol.Task{{Name: "page/form", Instructions: "Add the form."}}

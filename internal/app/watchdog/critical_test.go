@@ -57,8 +57,8 @@ func (w *world) proved(task string) (n int) {
 	return n
 }
 
-// TestACriticalDirectiveIsATask before the next one, once, with the gates of its milestone, and no reviewer looks at it. Crashes change nothing about it.
-func TestACriticalDirectiveIsATask(t *testing.T) {
+// TestRDirACriticalDirectiveIsATask before the next one, once, with the gates of its milestone, and no reviewer looks at it. Crashes change nothing about it.
+func TestRDirACriticalDirectiveIsATask(t *testing.T) {
 	t.Parallel()
 	for step, times := range map[string]int{"": 0, "reviewed": 1, "task added": 1, "task begun": 2} {
 		t.Run("crash after "+step, func(t *testing.T) {

@@ -59,9 +59,9 @@ func (w *world) reviews() (all []string) {
 
 const polished = "page/form: Add the form.\npage/save: Save it.\nlist/show: Show all.\ndelivery/polish/1: The work is done. Address each directive of ACTIVE DIRECTIVES, or explain why it does not apply. Change nothing else, and keep what the work does as it is."
 
-// TestAReviewerLooksBetweenTasks: what it finds is a directive once, its interval doubles when it finds nothing new, and the agent polishes the work
+// TestRExecAReviewerLooksBetweenTasks: what it finds is a directive once, its interval doubles when it finds nothing new, and the agent polishes the work
 // at the end.
-func TestAReviewerLooksBetweenTasks(t *testing.T) {
+func TestRExecAReviewerLooksBetweenTasks(t *testing.T) {
 	t.Parallel()
 	w, player := newReviewed(t, oneFinding)
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
@@ -97,8 +97,8 @@ func TestAReviewerLooksBetweenTasks(t *testing.T) {
 	}
 }
 
-// TestANormalDirectiveDoesNotWait: the agent gets it with its next task.
-func TestANormalDirectiveDoesNotWait(t *testing.T) {
+// TestRDirANormalDirectiveDoesNotWait: the agent gets it with its next task.
+func TestRDirANormalDirectiveDoesNotWait(t *testing.T) {
 	t.Parallel()
 	w, _ := newReviewed(t, "- text: nothing", func(o *protocol.Orders) {
 		o.Policy.Reviewers.CodeStyle.Enabled = nil
@@ -131,8 +131,8 @@ func (w *world) received(reviewer string) (all []string) {
 	return all
 }
 
-// TestAReviewThatIsSkipped: the work continues, and the next breakpoint asks again.
-func TestAReviewThatIsSkipped(t *testing.T) {
+// TestRDegrAReviewThatIsSkipped: the work continues, and the next breakpoint asks again.
+func TestRDegrAReviewThatIsSkipped(t *testing.T) {
 	t.Parallel()
 	w, player := newReviewed(t, "- text: I like it.")
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
@@ -157,8 +157,8 @@ func TestAnUnheededReviewer(t *testing.T) {
 	}
 }
 
-// TestReviewersCostNothingUnlessAsked: without a word of a policy, no model is asked and nothing is journaled.
-func TestReviewersCostNothingUnlessAsked(t *testing.T) {
+// TestRCostReviewersCostNothingUnlessAsked: without a word of a policy, no model is asked and nothing is journaled.
+func TestRCostReviewersCostNothingUnlessAsked(t *testing.T) {
 	t.Parallel()
 	w, player := newReviewed(t, oneFinding, func(o *protocol.Orders) { o.Policy.Reviewers.CodeStyle.Enabled = nil })
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
@@ -168,8 +168,8 @@ func TestReviewersCostNothingUnlessAsked(t *testing.T) {
 	}
 }
 
-// TestAReviewOutlivesCrashes: what is journaled is not asked again, and each directive is given once.
-func TestAReviewOutlivesCrashes(t *testing.T) {
+// TestRStateAReviewOutlivesCrashes: what is journaled is not asked again, and each directive is given once.
+func TestRStateAReviewOutlivesCrashes(t *testing.T) {
 	t.Parallel()
 	w, player := newReviewed(t, oneFinding)
 	plugs := newPlugs(t, after("reviewed", "directives of reviewers", "task added"))

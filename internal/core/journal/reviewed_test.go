@@ -45,8 +45,8 @@ func answered(d protocol.Directive, state string) journal.Record {
 	return journal.Record{Directed: &journal.Directed{Entries: []directives.Entry{{ID: d.ID, Source: d.Source, State: state, Given: true}}}}
 }
 
-// TestAReviewInTheJournal: its directives stay until they are over, and the reviewer has looked.
-func TestAReviewInTheJournal(t *testing.T) {
+// TestRStateAReviewInTheJournal: its directives stay until they are over, and the reviewer has looked.
+func TestRStateAReviewInTheJournal(t *testing.T) {
 	a, b := finding("a"), finding("b")
 	s := read(t, write(t, attempt1, base, reviewedOrders("form"), reviewed(1, "t1", a, b), reviewed(2, "t2"), answered(a, protocol.DirectiveAddressed), attempt2))
 	if diff := cmp.Diff([]protocol.Directive{b}, s.Found); diff != "" {
@@ -189,8 +189,8 @@ func TestReviewersLookAtTasksAfterPolishing(t *testing.T) {
 	}
 }
 
-// TestBreakpoint: between two tasks, with the milestone of the last one.
-func TestBreakpoint(t *testing.T) {
+// TestRExecBreakpoint: between two tasks, with the milestone of the last one.
+func TestRExecBreakpoint(t *testing.T) {
 	done := func(name string, checkpoint int64) journal.Task {
 		return journal.Task{Done: true, Work: protocol.TaskWork{Checkpoint: checkpoint}}
 	}
@@ -216,8 +216,8 @@ func TestBreakpoint(t *testing.T) {
 	check("while the work is polished", review.Breakpoint{}, false)
 }
 
-// TestPolish: as often as the policy allows, and as long as it changes something.
-func TestPolish(t *testing.T) {
+// TestRConvPolish: as often as the policy allows, and as long as it changes something.
+func TestRConvPolish(t *testing.T) {
 	s := journal.State{Orders: reviewedOrders("form").Orders}
 	add := func(open ...string) string {
 		name := s.NextPolish(open)

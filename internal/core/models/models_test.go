@@ -69,7 +69,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestRoute(t *testing.T) {
+func TestRRouteModelsAnswerRoles(t *testing.T) {
 	config := models.Config{Backends: []models.Backend{
 		backend(func(b *models.Backend) { b.Name, b.Dialects = "other", []string{"other"} }),
 		backend(nil),

@@ -46,8 +46,8 @@ func TestReviewersAtATie(t *testing.T) {
 	}
 }
 
-// TestReviews: a reviewer runs where a policy says so or, without a word about it, where a model answers the supervisor.
-func TestReviews(t *testing.T) {
+// TestRCostEachReviewerIsTurnedOnOrOff: a reviewer runs where a policy says so or, without a word about it, where a model answers the supervisor.
+func TestRCostEachReviewerIsTurnedOnOrOff(t *testing.T) {
 	models := []ModelRef{{Role: RoleSupervisor, Backend: "b", Model: "m"}}
 	other := []ModelRef{{Role: RolePrimary, Backend: "b", Model: "m"}}
 	for name, tc := range map[string]struct {

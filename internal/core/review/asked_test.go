@@ -20,7 +20,7 @@ import (
 // TestAskedIsWhatTheModelGets: the text has every part of the question, its digest is the one that sha256sum gives, and a scene of any size keeps the bound.
 func TestAskedIsWhatTheModelGets(t *testing.T) {
 	for _, name := range []string{"CodeStyle", "Assessor"} {
-		r, _ := review.Find(name)
+		r, _ := review.Find(name, policy.Effective{})
 		for _, request := range []string{"Add a form.", strings.Repeat("Add a form.\n", 10_000)} {
 			q := review.Question(review.Scene{Reviewer: r, Team: strings.Repeat("Use tabs.\n", 1000), Request: request, Nonce: "abcdefgh"})
 			a := review.NewAsked(q)

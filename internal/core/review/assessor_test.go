@@ -65,8 +65,8 @@ func TestAPolicyOfAVersionWithoutAnAssessor(t *testing.T) {
 	}
 }
 
-// TestTheIntervalOfTheAssessor: whatever its verdicts are, it looks after 3 to 10 tasks.
-func TestTheIntervalOfTheAssessor(t *testing.T) {
+// TestRLTheIntervalOfTheAssessor: whatever its verdicts are, it looks after 3 to 10 tasks.
+func TestRLTheIntervalOfTheAssessor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := assessed()
 		p.Reviewers.Assessor.EveryTasks = rapid.IntRange(1, 1_000_000).Draw(t, "every")

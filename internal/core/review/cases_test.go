@@ -115,38 +115,46 @@ func seen(question string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// TestScripted plays breakpoints: a reviewer finds what it should, is silent on good work, and what others have written does not make a directive. Each
-// reviewer has a folder with its name.
-func TestScripted(t *testing.T) {
+// TestRStyleScripted, TestRDesignScripted, TestRIntScripted and TestRLScripted play breakpoints: a reviewer finds what it should, is silent on good work, and what others have
+// written does not make a directive.
+func TestRStyleScripted(t *testing.T)  { playAll(t, style) }
+func TestRDesignScripted(t *testing.T) { playAll(t, design) }
+func TestRIntScripted(t *testing.T)    { playAll(t, knower) }
+func TestRLScripted(t *testing.T)      { playAll(t, assessor) }
+
+// TestEveryReviewerIsScripted: each one has a folder with its name, and cases of every kind in it.
+func TestEveryReviewerIsScripted(t *testing.T) {
 	for _, r := range review.All(writing()) {
-		files, err := filepath.Glob(filepath.Join("testdata", r.Name, "*.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		played := map[string]bool{}
-		for _, file := range files {
-			name := strings.TrimSuffix(filepath.Base(file), ".json")
-			kind, _, _ := strings.Cut(name, "-")
-			played[kind] = true
-			t.Run(r.Name+"/"+name, func(t *testing.T) {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var c scripted
-				in := json.NewDecoder(bytes.NewReader(text))
-				in.DisallowUnknownFields()
-				if err := in.Decode(&c); err != nil {
-					t.Fatal(err)
-				}
-				c.play(t, r)
-			})
-		}
 		for _, kind := range []string{"finds", "silent", "steered"} {
-			if !played[kind] {
-				t.Errorf("testdata/%s has no case whose name begins with %s", r.Name, kind)
+			if files, err := filepath.Glob(filepath.Join("testdata", r.Name, kind+"*.json")); err != nil || len(files) == 0 {
+				t.Errorf("testdata/%s has no case whose name begins with %s: %v", r.Name, kind, err)
 			}
 		}
+	}
+}
+
+// playAll plays the cases of a reviewer.
+func playAll(t *testing.T, name string) {
+	t.Helper()
+	r := reviewer(t, name)
+	files, err := filepath.Glob(filepath.Join("testdata", name, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c scripted
+			in := json.NewDecoder(bytes.NewReader(text))
+			in.DisallowUnknownFields()
+			if err := in.Decode(&c); err != nil {
+				t.Fatal(err)
+			}
+			c.play(t, r)
+		})
 	}
 }
 

@@ -82,8 +82,8 @@ func TestHeedWords(t *testing.T) {
 	}
 }
 
-// TestUnheededReviewers look when a milestone is complete, and at no other time, whatever has happened.
-func TestUnheededReviewers(t *testing.T) {
+// TestRConvUnheededReviewers look when a milestone is complete, and at no other time, whatever has happened.
+func TestRConvUnheededReviewers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, h := rules(), review.History{}
 		for range rapid.IntRange(0, 6).Draw(t, "events") {

@@ -154,9 +154,9 @@ func TestRUrgUrgencyIsBounded(t *testing.T) {
 	}
 }
 
-// TestIntervals: whatever a reviewer finds, the tasks between two looks are between its interval and four times its interval, it is asked once at a
+// TestRConvIntervals: whatever a reviewer finds, the tasks between two looks are between its interval and four times its interval, it is asked once at a
 // breakpoint, and after an addressed finding its interval is that of the policy.
-func TestIntervals(t *testing.T) {
+func TestRConvIntervals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rules()
 		base := rapid.IntRange(1, 7).Draw(t, "interval")

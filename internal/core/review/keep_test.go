@@ -49,7 +49,7 @@ func reviewer(t testing.TB, name string) review.Reviewer {
 	return r
 }
 
-func TestKeep(t *testing.T) {
+func TestRValKeep(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*review.Finding)
 		reason review.Reason
@@ -228,7 +228,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestRead(t *testing.T) {
+func TestRValRead(t *testing.T) {
 	const one = `{"path":"a.go","line":3,"quote":"x := 1","rule":"naming","description":"Name it.","priority":"Low"}`
 	with := func(member, value string) string {
 		return `{"summary":"s","findings":[` + strings.Replace(one, member, value, 1) + `]}`

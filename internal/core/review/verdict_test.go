@@ -14,7 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
-func TestReadVerdict(t *testing.T) {
+func TestRLReadVerdict(t *testing.T) {
 	for name, tc := range map[string]struct{ answer, objection string }{
 		"aligned":                   {`{"verdict":"Aligned","reason":"All is well."}`, ""},
 		"a drift":                   {`{"verdict":"MinorDrift","reason":"No test.","directive":{"description":"Add a test."}}`, ""},
@@ -44,8 +44,8 @@ func TestReadVerdict(t *testing.T) {
 	}
 }
 
-// TestAssess: a directive of a drift is Normal and counts once, and only if its quote stands in the tree.
-func TestAssess(t *testing.T) {
+// TestRLAssess: a directive of a drift is Normal and counts once, and only if its quote stands in the tree.
+func TestRLAssess(t *testing.T) {
 	r := reviewer(t, assessor)
 	text := func(name string) (string, bool) { return "package a\n\nfunc a() {}\n", name == "a.go" }
 	correct := func(c review.Correction) review.Verdict {

@@ -258,8 +258,8 @@ func TestKnowledgeThatIsLeftOutIsTold(t *testing.T) {
 	}
 }
 
-// TestReviewsAreTold in an Event each, once, and stand in the status.
-func TestReviewsAreTold(t *testing.T) {
+// TestRObsReviewsAreTold in an Event each, once, and stand in the status.
+func TestRObsReviewsAreTold(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 	status := func(list ...protocol.ReviewStatus) protocol.StatusReport {

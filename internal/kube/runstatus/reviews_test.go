@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
-// TestReviews: a report with reviews replaces the earlier ones, one without any leaves them, and each review is new once.
-func TestReviews(t *testing.T) {
+// TestRObsReviewsInTheStatus: a report with reviews replaces the earlier ones, one without any leaves them, and each review is new once.
+func TestRObsReviewsInTheStatus(t *testing.T) {
 	first := protocol.ReviewStatus{Reviewer: "CodeStyle", Task: "login/form", Outcome: "MinorDrift", Directives: 2, Summary: "Code style review:\n2 directives", Time: reports.Noon}
 	second := protocol.ReviewStatus{Reviewer: "Design", Task: "login/form", Outcome: "Skipped", Summary: "the model is away", Time: reports.Noon}
 	active := func(list ...protocol.ReviewStatus) protocol.StatusReport {
@@ -45,7 +45,7 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-func TestReviewMessage(t *testing.T) {
+func TestRObsReviewMessage(t *testing.T) {
 	for want, r := range map[string]v1alpha1.ReviewStatus{
 		"After task login/form: Code style review: 3 inconsistencies, 2 cleanup directives": {Reviewer: "CodeStyle", Task: "login/form", Outcome: "MinorDrift", Summary: "Code style review: 3 inconsistencies, 2 cleanup directives"},
 		"After task login: Design review: nothing has changed":                              {Reviewer: "Design", Task: "login", Outcome: "Aligned", Summary: "nothing has changed"},

@@ -157,9 +157,9 @@ func byReviewer(d *protocol.Directive) {
 	d.Source, d.Type = protocol.SourceCodeStyle, protocol.DirectiveCleanup
 }
 
-// TestSurplusOfReviewers: of more than ten open Cleanup directives, the least important ones that the agent has not received are dropped; never those of
+// TestRConvSurplusOfReviewers: of more than ten open Cleanup directives, the least important ones that the agent has not received are dropped; never those of
 // people, which also come first.
-func TestSurplusOfReviewers(t *testing.T) {
+func TestRConvSurplusOfReviewers(t *testing.T) {
 	var list []protocol.Directive
 	for i := range maxCleanup {
 		list = append(list, given(fmt.Sprintf("r%02d", i), byReviewer, low))

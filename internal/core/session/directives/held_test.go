@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// TestHeld: Low and Cleanup directives of reviewers wait for the polish tasks and say so, and no others.
-func TestHeld(t *testing.T) {
+// TestRDirLowAndCleanupWait: Low and Cleanup directives of reviewers wait for the polish tasks and say so, and no others.
+func TestRDirLowAndCleanupWait(t *testing.T) {
 	functional := func(d *protocol.Directive) { d.Source = protocol.SourceDesign }
 	list := []protocol.Directive{
 		given("mine", cleanup, low), given("tidy", byReviewer), given("low", functional, low), given("normal", functional), given("grave", functional, critical),
@@ -48,8 +48,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestHeldTooLong: a reviewer's Cleanup directive that waits too long is dropped, and nobody reads how to give it again.
-func TestHeldTooLong(t *testing.T) {
+// TestRConvHeldTooLong: a reviewer's Cleanup directive that waits too long is dropped, and nobody reads how to give it again.
+func TestRConvHeldTooLong(t *testing.T) {
 	list := []protocol.Directive{given("tidy", byReviewer)}
 	book := Book{}.With(Book{}.Given(list, 1).Follow())
 	book = book.With(book.Given(list, 16).Hold(true).Follow())
