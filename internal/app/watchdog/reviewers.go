@@ -129,7 +129,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	if err != nil {
 		return err
 	}
-	text := within(r.Sees(), x.quotable(ctx, v.Tree))
+	text := r.Within(x.quotable(ctx, v.Tree))
 	kept, discarded := review.Keep(r, answer, text, j.Directives.Has, o.Policy.Reviewers.MaxDirectives)
 	still, others := review.StillThere(answer, asked, text)
 	v.Discarded = append(discarded, others...)
@@ -278,16 +278,6 @@ func (x *acts) quotable(ctx context.Context, tree string) func(path string) (str
 			return "", false
 		}
 		return string(content), content != nil && isText(content)
-	}
-}
-
-// within is a reader of files that has only those that a reviewer sees.
-func within(sees func(path string) bool, text func(path string) (string, bool)) func(path string) (string, bool) {
-	return func(path string) (string, bool) {
-		if !sees(path) {
-			return "", false
-		}
-		return text(path)
 	}
 }
 

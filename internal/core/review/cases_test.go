@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
@@ -117,10 +118,19 @@ func seen(question string) string {
 
 // TestRStyleScripted, TestRDesignScripted, TestRIntScripted and TestRLScripted play breakpoints: a reviewer finds what it should, is silent on good work, and what others have
 // written does not make a directive.
-func TestRStyleScripted(t *testing.T)  { playAll(t, style) }
-func TestRDesignScripted(t *testing.T) { playAll(t, design) }
-func TestRIntScripted(t *testing.T)    { playAll(t, knower) }
-func TestRLScripted(t *testing.T)      { playAll(t, assessor) }
+func TestRStyleScripted(t *testing.T)  { playAll(t, reviewer(t, style), style) }
+func TestRDesignScripted(t *testing.T) { playAll(t, reviewer(t, design), design) }
+func TestRIntScripted(t *testing.T)    { playAll(t, reviewer(t, knower), knower) }
+func TestRLScripted(t *testing.T)      { playAll(t, reviewer(t, assessor), assessor) }
+
+// TestCustomScripted plays the same for a reviewer of migrations, which sees files of its paths only.
+func TestCustomScripted(t *testing.T) {
+	p := policy.Effective{Reviewers: policy.Reviewers{Custom: []policy.CustomReviewer{
+		{Name: "migrations", Instructions: "No migration rewrites a whole table.", Paths: []string{"db/migrations"}, Priority: policy.ReviewNormal},
+	}}}
+	r, _ := review.Find("custom/migrations", p)
+	playAll(t, r, "custom")
+}
 
 // TestEveryReviewerIsScripted: each one has a folder with its name, and cases of every kind in it.
 func TestEveryReviewerIsScripted(t *testing.T) {
@@ -133,13 +143,12 @@ func TestEveryReviewerIsScripted(t *testing.T) {
 	}
 }
 
-// playAll plays the cases of a reviewer.
-func playAll(t *testing.T, name string) {
+// playAll plays the cases of a reviewer, which are in a folder of testdata.
+func playAll(t *testing.T, r review.Reviewer, folder string) {
 	t.Helper()
-	r := reviewer(t, name)
-	files, err := filepath.Glob(filepath.Join("testdata", name, "*.json"))
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d cases: %v", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
@@ -181,13 +190,14 @@ func (c scripted) play(t *testing.T, r review.Reviewer) {
 	if objection != "" {
 		t.Fatal(objection)
 	}
-	before, _ := review.Keep(r, review.Answer{Findings: described(c.Known)}, c.text, fresh, len(c.Known))
+	text := r.Within(c.text)
+	before, _ := review.Keep(r, review.Answer{Findings: described(c.Known)}, text, fresh, len(c.Known))
 	known := map[string]bool{}
 	for _, d := range before {
 		known[d.ID] = true
 	}
-	kept, discarded := review.Keep(r, a, c.text, func(id string) bool { return known[id] }, 3)
-	still, others := review.StillThere(a, review.Shown(c.Answered), c.text)
+	kept, discarded := review.Keep(r, a, text, func(id string) bool { return known[id] }, 3)
+	still, others := review.StillThere(a, review.Shown(c.Answered), text)
 	if discarded = append(discarded, others...); !slices.Equal(still, c.StillThere) {
 		t.Errorf("still there: %q, want %q", still, c.StillThere)
 	}

@@ -101,3 +101,14 @@ func (r Reviewer) Writes(p policy.Effective) bool { return len(r.Knows) > 0 && p
 
 // Rule of the reviewer in a policy.
 func (r Reviewer) Rule(p policy.Effective) policy.Reviewer { return r.rule(p.Reviewers) }
+
+// Within is a reader of files, as Keep takes it, that has only the files that the reviewer sees. It is not safe for concurrent use.
+func (r Reviewer) Within(text func(path string) (content string, is bool)) func(path string) (content string, is bool) {
+	sees := r.Sees()
+	return func(path string) (string, bool) {
+		if !sees(path) {
+			return "", false
+		}
+		return text(path)
+	}
+}
