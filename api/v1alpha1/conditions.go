@@ -30,6 +30,8 @@ const (
 	ConditionGatesPassed = "GatesPassed"
 	// ConditionReviewersHeeded: agents of the project have addressed at least 30 % of the last 20 directives of each reviewer. The condition exists once a reviewer that runs has given 20; the message has the figures.
 	ConditionReviewersHeeded = "ReviewersHeeded"
+	// ConditionSupervisorCostInBounds: plans and reviews (the role supervisor) have no more than reviewers.costAlertPercent of what the model calls of the Feature have cost. The condition exists once they have had more; the message has the share.
+	ConditionSupervisorCostInBounds = "SupervisorCostInBounds"
 	// ConditionCheckpointsValid: the newest checkpoint is valid.
 	ConditionCheckpointsValid = "CheckpointsValid"
 	// ConditionWithinBudget: the budget has something left.
@@ -176,6 +178,10 @@ const (
 	ReasonDirectivesAddressed = "DirectivesAddressed"
 	// ReasonFewDirectivesAddressed: agents of the project have addressed fewer than 30 % of the last 20 directives of a reviewer, which looks only when a milestone is complete. The message names it.
 	ReasonFewDirectivesAddressed = "FewDirectivesAddressed"
+	// ReasonSupervisorCostLow: plans and reviews have no more than the share of reviewers.costAlertPercent.
+	ReasonSupervisorCostLow = "SupervisorCostLow"
+	// ReasonSupervisorCostHigh: plans and reviews have more than the share of reviewers.costAlertPercent. The work continues, and reviewers still look.
+	ReasonSupervisorCostHigh = "SupervisorCostHigh"
 	// ReasonDeliveryTouches: another Feature of the project has delivered a change to what this one works on; the message names commit and paths.
 	ReasonDeliveryTouches = "DeliveryTouches"
 	// ReasonPlanning: a model makes a plan before the first task starts.

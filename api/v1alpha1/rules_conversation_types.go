@@ -175,6 +175,11 @@ type ReviewerRules struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	PolishTasks *int32 `json:"polishTasks,omitempty"`
+	// costAlertPercent is the share of the cost of all model calls of a Feature, in percent, above which the condition SupervisorCostInBounds warns about plans and reviews (the role supervisor). Without prices, it is the share of tokens. There is no warning before the Feature has used 200,000 tokens. Defaults to 10.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	CostAlertPercent *int32 `json:"costAlertPercent,omitempty"`
 }
 
 // KnowledgeRules say what happens to the knowledge of a team.

@@ -77,6 +77,10 @@ type RunStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	BudgetWarning string `json:"budgetWarning,omitempty"`
+	// supervisorCostWarning says that plans and reviews have more than their share (reviewers.costAlertPercent) of what models have cost. It is empty if they do not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	SupervisorCostWarning string `json:"supervisorCostWarning,omitempty"`
 	// anomalies are the anomalies of the conversation that are not over.
 	// +optional
 	// +listType=map

@@ -211,7 +211,7 @@ func ruleFields(part string) []said {
 			reviewers.codeStyle.enabled reviewers.codeStyle.everyTasks reviewers.codeStyle.instructions reviewers.codeStyle.onMilestone
 			reviewers.design.enabled reviewers.design.everyTasks reviewers.design.instructions reviewers.design.onMilestone
 			reviewers.knowledge.enabled reviewers.knowledge.everyTasks reviewers.knowledge.instructions reviewers.knowledge.onMilestone
-			reviewers.maxDirectives reviewers.polishTasks reviewers.urgencyThreshold
+			reviewers.costAlertPercent reviewers.maxDirectives reviewers.polishTasks reviewers.urgencyThreshold
 			supervision.maxCorrections supervision.maxRetries supervision.restartMode supervision.timeoutProfile`),
 	}
 }

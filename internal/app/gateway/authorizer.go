@@ -122,7 +122,7 @@ func (a toModels) Authorize(ctx context.Context, token string, claim modelserver
 		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: claim.Task,
 		Models: t.Models, ProviderTools: t.ProviderTools, Before: t.before, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded, ToolResults: t.ToolResults,
 		Answers: t.Answers, SideCalls: side,
-		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent, Rate: allowed.rate, Keep: allowed.keep,
+		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent, CostAlertPercent: allowed.costAlertPercent, Rate: allowed.rate, Keep: allowed.keep,
 		Key: func(ctx context.Context, key policy.SecretKey) (string, error) {
 			return a.keys.read(ctx, projectKey{p.feature.Namespace, key})
 		},

@@ -32,7 +32,9 @@ const (
 type allowance struct {
 	budgets       []ledger.Budget
 	warnAtPercent int
-	rate          coremodels.Rate
+	// costAlertPercent is the share of Tidewaiter's own calls from which on users are warned.
+	costAlertPercent int
+	rate             coremodels.Rate
 	// keep is how long the ledger keeps what it has of the Feature.
 	keep time.Duration
 	// suspendedBy are the policies that let no agent of the Feature work.
@@ -65,11 +67,11 @@ func (b *budgets) of(ctx context.Context, p pod, effective func(context.Context)
 		return was, was.err
 	}
 	e, err := effective(ctx)
-	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, rate: coremodels.RateOf(e), keep: e.LedgerRetention, suspendedBy: e.SuspendedBy, at: b.now(), err: err}
+	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, costAlertPercent: e.Reviewers.CostAlertPercent, rate: coremodels.RateOf(e), keep: e.LedgerRetention, suspendedBy: e.SuspendedBy, at: b.now(), err: err}
 	switch {
 	case err != nil && known && was.err == nil:
 		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the gateway cannot use the policies of a Feature", "feature", p.name(), "error", err.Error())
-		a.budgets, a.warnAtPercent, a.rate, a.keep, a.err = was.budgets, was.warnAtPercent, was.rate, was.keep, nil
+		a.budgets, a.warnAtPercent, a.costAlertPercent, a.rate, a.keep, a.err = was.budgets, was.warnAtPercent, was.costAlertPercent, was.rate, was.keep, nil
 		if !errors.Is(err, supervisorpolicy.ErrUnusable) { // they cannot be read at the moment, and their content is unknown
 			a.suspendedBy = was.suspendedBy
 		}

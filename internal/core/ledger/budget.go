@@ -22,9 +22,12 @@ const (
 	Global Scope = "Global"
 )
 
+// Supervisor is the scope of Tidewaiter's own calls for a Feature, with its UID as the key: a part of what Feature has. No budget has it.
+const Supervisor Scope = "Supervisor"
+
 // Period returns the period of a time for budgets of this scope: a month in UTC, such as "2026-02"; empty if there is only one period.
 func (s Scope) Period(at time.Time) string {
-	if s == Feature {
+	if s == Feature || s == Supervisor {
 		return ""
 	}
 	return at.UTC().Format("2006-01")

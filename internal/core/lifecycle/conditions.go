@@ -40,6 +40,7 @@ func (s situation) conditions(p plan) []Condition {
 	list = append(list, s.planned()...)
 	list = append(list, s.gatesPassed(at)...)
 	list = append(list, s.reviewersHeeded()...)
+	list = append(list, s.supervisorCost()...)
 	for i := range list {
 		c := &list[i]
 		c.Message = bounded(c.Message)

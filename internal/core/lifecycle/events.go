@@ -26,7 +26,7 @@ func changes(before, after Memory, fate string, outage bool) []Event {
 		message := fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after))
 		tell(true, ReasonPodLost, strings.TrimSpace(message+" "+bounded(fate)))
 	}
-	names := []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionDeliveriesDisjoint, ConditionPlanned, ConditionGatesPassed, ConditionReviewersHeeded, ConditionCheckpointsValid}
+	names := []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionDeliveriesDisjoint, ConditionPlanned, ConditionGatesPassed, ConditionReviewersHeeded, ConditionSupervisorCostInBounds, ConditionCheckpointsValid}
 	for _, name := range slices.Concat(names, anomalies, []string{ConditionSucceeded}) {
 		was, is := before.Condition(name), after.Condition(name)
 		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) || is.Reason == ReasonNoAnomaly && was.Status != True || name == ConditionAgentStalled && unserved(was, is, outage) {
@@ -48,7 +48,7 @@ func worthTelling(before, after Memory, c Condition) bool {
 	switch c.Reason {
 	case "": // the Feature has the condition no more
 		return false
-	case ReasonNotYetReported, ReasonNotRunning, ReasonIsolated, ReasonNoLocks, ReasonNoOverlap, ReasonNotCompared, ReasonGatesPending, ReasonDirectivesAddressed:
+	case ReasonNotYetReported, ReasonNotRunning, ReasonIsolated, ReasonNoLocks, ReasonNoOverlap, ReasonNotCompared, ReasonGatesPending, ReasonDirectivesAddressed, ReasonSupervisorCostLow:
 		return false
 	case ReasonPreparing, protocol.ReasonPlanApprovalRequired: // a plan waits when the pod has ended
 		return c.Type == ConditionSucceeded

@@ -360,6 +360,10 @@ type Run struct {
 	Unacknowledged []string
 	// BudgetWarning names a budget that is nearly used; empty for none.
 	BudgetWarning string
+	// SupervisorCostWarning says that plans and reviews have more than their share of what models have used; empty if they do not. Used says that it
+	// is known what they have used.
+	SupervisorCostWarning string
+	Used                  bool
 	// Plan of a model; nil before there is one.
 	Plan *ModelPlan
 	// GateFailures are the newest results of gates that have not passed, in words; of tasks that are not done, and before the delivery. GatesUnstarted

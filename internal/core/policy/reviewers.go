@@ -23,6 +23,8 @@ const (
 	builtinMaxDirectives    = 3
 	// builtinPolishTasks is as many as the most Cleanup directives that are open at a time.
 	builtinPolishTasks = 10
+	// builtinCostAlertPercent is a tenth: reviews are to cost little beside the work.
+	builtinCostAlertPercent = 10
 	// maxUrgencyThreshold in hundredths. It is less than any urgency at which core/review stops to count.
 	maxUrgencyThreshold = 99_999
 )
@@ -42,6 +44,7 @@ type ReviewerRules struct {
 	UrgencyThreshold                       *int64
 	MaxDirectives                          *int
 	PolishTasks                            *int
+	CostAlertPercent                       *int
 }
 
 // Reviewer says when a reviewer looks at the work.
@@ -72,6 +75,8 @@ type Reviewers struct {
 	MaxDirectives int `json:"maxDirectives,omitempty"`
 	// PolishTasks is the most tasks after the last one in which the agent addresses directives that are still open; 0 for none.
 	PolishTasks int `json:"polishTasks,omitempty"`
+	// CostAlertPercent is the share of what a Feature has used above which plans and reviews are worth a warning, in percent; 0 in policies of earlier versions.
+	CostAlertPercent int `json:"costAlertPercent,omitempty"`
 }
 
 // Reviews says whether a reviewer runs. A policy without an urgency threshold is one of a version that has no reviewers.
@@ -98,6 +103,8 @@ func reviewerRows() []Row {
 				func(x *Rules) **int { return &x.Reviewers.MaxDirectives }, func(x *Effective) *int { return &x.Reviewers.MaxDirectives }, builtinMaxDirectives, smaller, from(1, 12)),
 			count("reviewers.polishTasks", "How many tasks can follow the last task of the plan, in which the agent addresses directives of reviewers that are still open. 0 adds none.",
 				func(x *Rules) **int { return &x.Reviewers.PolishTasks }, func(x *Effective) *int { return &x.Reviewers.PolishTasks }, builtinPolishTasks, smaller, from(0, 100)),
+			count("reviewers.costAlertPercent", "Share of the cost of all model calls of a Feature, in percent, above which the condition SupervisorCostInBounds warns about plans and reviews. Without prices, it is the share of tokens. There is no warning before the Feature has used 200,000 tokens.",
+				func(x *Rules) **int { return &x.Reviewers.CostAlertPercent }, func(x *Effective) *int { return &x.Reviewers.CostAlertPercent }, builtinCostAlertPercent, smaller, from(1, 100)),
 		})
 }
 

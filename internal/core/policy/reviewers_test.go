@@ -17,21 +17,21 @@ func TestReviewersAtATie(t *testing.T) {
 		Design:           ReviewerRule{Enabled: new(true), EveryTasks: new(9)},
 		Knowledge:        ReviewerRule{EveryTasks: new(4)},
 		Assessor:         ReviewerRule{Enabled: new(false), EveryTasks: new(8)},
-		UrgencyThreshold: new(int64(50)), MaxDirectives: new(4), PolishTasks: new(0),
+		UrgencyThreshold: new(int64(50)), MaxDirectives: new(4), PolishTasks: new(0), CostAlertPercent: new(20),
 	}
 	b := ReviewerRules{
 		CodeStyle:        ReviewerRule{Enabled: new(true), EveryTasks: new(7), OnMilestone: new(true), Instructions: "a"},
 		Design:           ReviewerRule{Enabled: new(true), EveryTasks: new(3)},
 		Knowledge:        ReviewerRule{EveryTasks: new(2)},
 		Assessor:         ReviewerRule{Enabled: new(true), OnMilestone: new(false), Instructions: "c"},
-		UrgencyThreshold: new(int64(200)), MaxDirectives: new(2), PolishTasks: new(5),
+		UrgencyThreshold: new(int64(200)), MaxDirectives: new(2), PolishTasks: new(5), CostAlertPercent: new(7),
 	}
 	want := Reviewers{
 		CodeStyle:        Reviewer{Enabled: new(true), EveryTasks: 7, OnMilestone: true, Instructions: "a"},
 		Design:           Reviewer{Enabled: new(true), EveryTasks: 3, OnMilestone: true},
 		Knowledge:        Reviewer{EveryTasks: 2, OnMilestone: true},
 		Assessor:         Reviewer{Enabled: new(true), EveryTasks: 8, Instructions: "c"},
-		UrgencyThreshold: 50, MaxDirectives: 2,
+		UrgencyThreshold: 50, MaxDirectives: 2, CostAlertPercent: 7,
 	}
 	for _, pair := range [][2]ReviewerRules{{a, b}, {b, a}} {
 		got := Merge(Sources{Policies: []Source{{Name: "s/a", Scope: Global, Defaults: Rules{Reviewers: pair[0]}}, {Name: "s/b", Scope: Global, Defaults: Rules{Reviewers: pair[1]}}}})
@@ -79,7 +79,7 @@ func TestReviewersCountInTheHashWhereTheyAreSet(t *testing.T) {
 		rules ReviewerRules
 		same  bool
 	}{
-		"built in":     {ReviewerRules{CodeStyle: ReviewerRule{EveryTasks: new(5), OnMilestone: new(true)}, Knowledge: ReviewerRule{EveryTasks: new(3)}, Assessor: ReviewerRule{EveryTasks: new(5)}, UrgencyThreshold: new(int64(100)), MaxDirectives: new(3), PolishTasks: new(10)}, true},
+		"built in":     {ReviewerRules{CodeStyle: ReviewerRule{EveryTasks: new(5), OnMilestone: new(true)}, Knowledge: ReviewerRule{EveryTasks: new(3)}, Assessor: ReviewerRule{EveryTasks: new(5)}, UrgencyThreshold: new(int64(100)), MaxDirectives: new(3), PolishTasks: new(10), CostAlertPercent: new(10)}, true},
 		"a threshold":  {ReviewerRules{UrgencyThreshold: new(int64(99))}, false},
 		"a flag":       {ReviewerRules{Design: ReviewerRule{OnMilestone: new(false)}}, false},
 		"not enabled":  {ReviewerRules{Design: ReviewerRule{Enabled: new(false)}}, false},
@@ -96,14 +96,15 @@ func TestReviewersThatCannotBeUsed(t *testing.T) {
 	bad := Rules{Reviewers: ReviewerRules{
 		CodeStyle:        ReviewerRule{EveryTasks: new(-1), Instructions: strings.Repeat("\u00fc", MaxReviewInstructions+1)},
 		Design:           ReviewerRule{Instructions: "Look.\n\tTwice.\x1b[2J"},
-		UrgencyThreshold: new(int64(0)), MaxDirectives: new(13), PolishTasks: new(101),
+		UrgencyThreshold: new(int64(0)), MaxDirectives: new(13), PolishTasks: new(101), CostAlertPercent: new(0),
 	}}
 	want := `at.reviewers.codeStyle.everyTasks: -1 must be from 0 to 1000000
 at.reviewers.codeStyle.instructions: it has 4001 characters, shorten it to at most 4000
 at.reviewers.design.instructions: the character at byte 13 is not printable, remove it
 at.reviewers.urgencyThreshold: 0.00 must be from 0.01 to 999.99
 at.reviewers.maxDirectives: 13 must be from 1 to 12
-at.reviewers.polishTasks: 101 must be from 0 to 100`
+at.reviewers.polishTasks: 101 must be from 0 to 100
+at.reviewers.costAlertPercent: 0 must be from 1 to 100`
 	if err := bad.Validate("at"); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -27,6 +27,8 @@ type Allowance struct {
 	Reserved bool `json:"reserved,omitempty"`
 	// Warning names a budget of which most is used; empty if there is none.
 	Warning string `json:"warning,omitempty"`
+	// SupervisorCost says that plans and reviews have more than their share of what the Feature has used; empty if they do not.
+	SupervisorCost string `json:"supervisorCost,omitempty"`
 }
 
 // Usage of models by a Feature, over all attempts.

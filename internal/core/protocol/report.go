@@ -141,6 +141,8 @@ type StatusReport struct {
 	// Usage of models and the budget that is nearly used; nil before the first model call.
 	Usage         *Usage `json:"usage,omitempty"`
 	BudgetWarning string `json:"budgetWarning,omitempty"`
+	// SupervisorCostWarning says that plans and reviews have more than their share of what the Feature has used; empty if they do not.
+	SupervisorCostWarning string `json:"supervisorCostWarning,omitempty"`
 	// Role and Runtime of the agent, and the Contracts whose locks the Feature holds.
 	Role      string   `json:"role,omitempty"`
 	Runtime   string   `json:"runtime,omitempty"`

@@ -133,7 +133,7 @@ func short(commit string) string {
 func (s State) Status(base string) protocol.StatusReport {
 	r := protocol.StatusReport{
 		State: s.activity(), WorkspaceReady: true, AgentRunning: s.Agent.Running,
-		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.question(), BudgetWarning: s.Allowance.Warning,
+		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.question(), BudgetWarning: s.Allowance.Warning, SupervisorCostWarning: s.Allowance.SupervisorCost,
 		Conversation: s.conversation(), FilesModified: s.Place.Files, Directory: s.Place.Directory,
 	}
 	if u := s.Allowance.Usage; u.Calls > 0 {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -237,6 +238,26 @@ func TestBudgetHoldsAcrossReplicas(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheSupervisorsShare: its calls count in the Feature and, once more, by themselves, for whatever month they end in. Refused ones do not.
+func TestTheSupervisorsShare(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		replicas := w.replicas()
+		for n, role := range []string{policy.RolePrimary, policy.RoleSupervisor, policy.RoleSummarizer, policy.RoleSupervisor} {
+			i := call(role + strconv.Itoa(n))
+			i.Role, i.At, i.Cost = role, began.AddDate(0, n, 0), 2
+			w.must(replicas[n%2].Settle(w.Context(), "", i))
+		}
+		refused := call("")
+		refused.Role, refused.Tokens, refused.Status, refused.Reason = policy.RoleSupervisor, core.Tokens{}, 503, "BudgetExceeded"
+		replicas[0].Fold(w.Context(), refused)
+		w.usage(replicas[0], core.Supervisor, "uid", core.Usage{Amount: core.Amount{Input: 20, Output: 4, Cost: 4}, Cached: 2, Calls: 2})
+		w.usage(replicas[1], core.Supervisor, "other", core.Usage{})
+		w.must(func() error { _, err := replicas[0].Turns(w.Context(), "uid", 0, 10); return err }()) // the refused one is there
+		w.usage(replicas[1], core.Supervisor, "uid", core.Usage{Amount: core.Amount{Input: 20, Output: 4, Cost: 4}, Cached: 2, Calls: 2})
+		w.usage(replicas[1], core.Feature, "uid", core.Usage{Amount: core.Amount{Input: 40, Output: 8, Cost: 8}, Cached: 4, Calls: 4})
+	})
 }
 
 // TestPin: the first one wins, on whatever replica, and texts come back byte by byte.

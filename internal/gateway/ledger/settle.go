@@ -15,6 +15,7 @@ import (
 	"time"
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 const (
@@ -279,6 +280,9 @@ func (s *settlement) accounts() iter.Seq[account] {
 			if !yield(account{scope, key, scope.Period(s.entry.At)}) {
 				return
 			}
+		}
+		if s.entry.Role == policy.RoleSupervisor { // whoever takes this row has that of the Feature
+			yield(account{core.Supervisor, s.entry.FeatureUID, core.Supervisor.Period(s.entry.At)})
 		}
 	}
 }

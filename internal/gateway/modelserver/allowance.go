@@ -42,6 +42,13 @@ func (s *Server) allowed(ctx context.Context, caller Caller, wanted ledger.Amoun
 	a := protocol.Allowance{Usage: protocol.Usage{
 		InputTokens: usage.Input, CachedInputTokens: usage.Cached, OutputTokens: usage.Output, Cost: ledger.Decimal(usage.Cost), Calls: usage.Calls,
 	}}
+	if caller.CostAlertPercent > 0 {
+		own, err := s.options.Ledger.Usage(ctx, ledger.Supervisor, caller.UID)
+		if err != nil {
+			return protocol.Allowance{}, err
+		}
+		a.SupervisorCost = ledger.Costly(usage.Amount, own.Amount, caller.CostAlertPercent)
+	}
 	for _, b := range caller.Budgets {
 		used, reserved, err := s.options.Ledger.Taken(ctx, b)
 		if err != nil {

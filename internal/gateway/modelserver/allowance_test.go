@@ -88,6 +88,14 @@ func TestAllowance(t *testing.T) {
 	if diff := cmp.Diff(want, allowance(ledger.Amount{Input: 301})); diff != "" {
 		t.Errorf("over (-want +got):\n%s", diff)
 	}
+	w.budgets, w.reservedNow = nil, ledger.Amount{}
+	w.used, w.own = ledger.Amount{Input: 900_000, Cost: 1_500_000}, ledger.Amount{Input: 10_000, Cost: 300_000}
+	for percent, want := range map[int]string{0: "", 19: "Plans and reviews (the role supervisor) have 20 % of the cost", 20: ""} {
+		w.costAlert = percent
+		if got := allowance(ledger.Amount{}).SupervisorCost; (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("a limit of %d %%: %q, want %q", percent, got, want)
+		}
+	}
 	if answer, _ := w.ask("stranger", "GET", protocol.AllowancePath, ""); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a stranger: %d", answer.StatusCode)
 	}

@@ -48,6 +48,8 @@ type Caller struct {
 	Budgets []ledger.Budget
 	// WarnAtPercent is the used share of a budget from which on Tidewaiter warns users.
 	WarnAtPercent int
+	// CostAlertPercent is the share of Tidewaiter's own calls from which on Tidewaiter warns users; 0 for never.
+	CostAlertPercent int
 	// Rate of its calls.
 	Rate models.Rate
 	// Keep is how long the ledger keeps its calls.

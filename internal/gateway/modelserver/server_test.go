@@ -67,7 +67,10 @@ type world struct {
 	// budgets of every caller, what each has used and what is reserved, and what calls wanted.
 	budgets           []ledger.Budget
 	used, reservedNow ledger.Amount
-	wanted            []ledger.Amount
+	// own is what Tidewaiter itself has used of it, and costAlert the share above which that is worth a warning, in percent.
+	own       ledger.Amount
+	costAlert int
+	wanted    []ledger.Amount
 }
 
 // Reserve implements models.Ledger.
@@ -95,6 +98,9 @@ func (w *world) Fold(_ context.Context, i ledger.Interaction) {
 func (w *world) Usage(_ context.Context, scope ledger.Scope, key string) (ledger.Usage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if scope == ledger.Supervisor && key == "uid-of-login" {
+		return ledger.Usage{Amount: w.own}, w.reserving
+	}
 	if scope != ledger.Feature || key != "uid-of-login" {
 		w.t.Errorf("the usage of %s %s was asked for", scope, key)
 	}
@@ -206,7 +212,7 @@ func (w *world) last(n int) modelserver.Outcome {
 // Authorize implements models.Authorizer: the token names the Feature.
 func (w *world) Authorize(ctx context.Context, token string, claim modelserver.Claim) (modelserver.Caller, error) {
 	task := claim.Task
-	c := modelserver.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Answers: w.answers, SideCalls: w.sideCalls, Budgets: w.budgets, WarnAtPercent: 80, Rate: w.rate[token], Role: func(model string) string {
+	c := modelserver.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Answers: w.answers, SideCalls: w.sideCalls, Budgets: w.budgets, WarnAtPercent: 80, CostAlertPercent: w.costAlert, Rate: w.rate[token], Role: func(model string) string {
 		if strings.Contains(model, "tiny") {
 			return policy.RoleSummarizer
 		}

@@ -187,15 +187,17 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		return nil
 	}
 	run := &lifecycle.Run{
-		Epoch:               r.Epoch,
-		Connected:           ptr.Deref(r.Connected, false),
-		ConnectionChangedAt: timeOf(r.ConnectionTransitionTime),
-		LastValidCheckpoint: r.LastValidCheckpoint,
-		Counts:              lifecycle.Counts(r.Checkpoints),
-		Rollbacks:           rollbacks(r.Rollbacks),
-		Requests:            requestResults(r.Requests),
-		BudgetWarning:       r.BudgetWarning,
-		Plan:                plan(r.Plan),
+		Epoch:                 r.Epoch,
+		Connected:             ptr.Deref(r.Connected, false),
+		ConnectionChangedAt:   timeOf(r.ConnectionTransitionTime),
+		LastValidCheckpoint:   r.LastValidCheckpoint,
+		Counts:                lifecycle.Counts(r.Checkpoints),
+		Rollbacks:             rollbacks(r.Rollbacks),
+		Requests:              requestResults(r.Requests),
+		BudgetWarning:         r.BudgetWarning,
+		SupervisorCostWarning: r.SupervisorCostWarning,
+		Used:                  r.Usage != nil,
+		Plan:                  plan(r.Plan),
 	}
 	run.GateFailures, run.GatesUnstarted = gateFailures(r)
 	if i := slices.IndexFunc(r.Tasks, func(t v1alpha1.TaskStatus) bool { return t.State == protocol.TaskGating }); i >= 0 {

@@ -160,6 +160,11 @@ var (
 		Help:   "Directives of reviewers in the status of Features, by how far they are. Every replica reports the same value: use the maximum.",
 		Labels: []Label{namespaceLabel, {"reviewer", strings.Join(protocol.Reviewers(), ", ")}, {"state", "Pending, Active, Addressed, Dropped, Escalated (a user decides)"}},
 	}
+	supervisorCostly = Definition{
+		Name: "tidewaiter_features_supervisor_costly", Kind: Gauge,
+		Help:   "Features that are not over and whose condition SupervisorCostInBounds is False. Every replica reports the same value: use the maximum.",
+		Labels: []Label{namespaceLabel},
+	}
 	questionsOpen = Definition{
 		Name: "tidewaiter_features_questions_open", Kind: Gauge,
 		Help:   "Features with a question of the agent that nobody has answered. Every replica reports the same value: use the maximum.",
@@ -171,7 +176,7 @@ var (
 func Manager() []Definition {
 	return []Definition{
 		checkpoints, checkpointFailures, rollbacks, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
-		watchdogMemory, watchdogDescriptors, eventDelay, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble, gatesFailing, questionsOpen, reviewDirectives,
+		watchdogMemory, watchdogDescriptors, eventDelay, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble, gatesFailing, questionsOpen, reviewDirectives, supervisorCostly,
 	}
 }
 

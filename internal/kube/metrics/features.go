@@ -37,6 +37,7 @@ func (f Features) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- gatesFailing.desc()
 	descriptions <- questionsOpen.desc()
 	descriptions <- reviewDirectives.desc()
+	descriptions <- supervisorCostly.desc()
 }
 
 // Collect implements prometheus.Collector.
@@ -50,7 +51,7 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 	}
 	type key struct{ namespace, value string }
 	phases, troubles, anomalies, failing, questions := map[key]int{}, map[key]int{}, map[key]int{}, map[key]int{}, map[key]int{}
-	directives := map[[3]string]int{}
+	directives, costly := map[[3]string]int{}, map[string]int{}
 	for i := range list.Items {
 		item := &list.Items[i]
 		phase := string(item.Status.Phase)
@@ -69,6 +70,10 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 			questions[key{item.Namespace, strconv.FormatBool(!q.Guess)}]++
 		}
 		countDirectives(directives, item)
+		over := item.Status.Phase == v1alpha1.PhaseDelivered || item.Status.Phase == v1alpha1.PhaseFailed || item.Status.Phase == v1alpha1.PhaseReadyToMerge
+		if !over && meta.IsStatusConditionFalse(item.Status.Conditions, v1alpha1.ConditionSupervisorCostInBounds) {
+			costly[item.Namespace]++
+		}
 		for _, name := range v1alpha1.AnomalyConditions() {
 			if meta.IsStatusConditionTrue(item.Status.Conditions, name) {
 				anomalies[key{item.Namespace, name}]++
@@ -86,6 +91,9 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 	}
 	for k, n := range questions {
 		metrics <- prometheus.MustNewConstMetric(questionsOpen.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
+	}
+	for namespace, n := range costly {
+		metrics <- prometheus.MustNewConstMetric(supervisorCostly.desc(), prometheus.GaugeValue, float64(n), namespace)
 	}
 	for k, n := range directives {
 		metrics <- prometheus.MustNewConstMetric(reviewDirectives.desc(), prometheus.GaugeValue, float64(n), k[0], k[1], k[2])

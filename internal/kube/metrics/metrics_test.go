@@ -204,10 +204,14 @@ func TestFeaturesAreCounted(t *testing.T) {
 	looping.Status.Run = &v1alpha1.RunStatus{Directives: []v1alpha1.DirectiveStatus{
 		{ID: "a", Source: "Design", State: "Pending"}, {ID: "b", Source: "Design", State: "Pending"}, {ID: "c", Source: "CodeStyle", State: "Escalated"}, {ID: "d", Source: "Person", State: "Active"},
 	}}
+	done := feature("b", v1alpha1.PhaseDelivered, v1alpha1.ReasonConnected)
+	for _, f := range []*v1alpha1.Feature{&looping, &done} {
+		f.Status.Conditions = append(f.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSupervisorCostInBounds, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSupervisorCostHigh})
+	}
 	answered.Spec.Answers = []v1alpha1.Answer{{Question: "q1", Text: "Blue."}}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(metrics.Features{Reader: reader{items: []v1alpha1.Feature{
-		looping, asking, answered, guessing,
+		looping, asking, answered, guessing, done,
 		feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonConnected), feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonSupervisionDegraded),
 		feature("b", v1alpha1.PhaseRunning, v1alpha1.ReasonHeartbeatMissing), feature("b", "", v1alpha1.ReasonNotYetReported),
 	}}})
@@ -216,6 +220,7 @@ func TestFeaturesAreCounted(t *testing.T) {
 # TYPE tidewaiter_features gauge
 tidewaiter_features{namespace="a",phase="AwaitingInput"} 1
 tidewaiter_features{namespace="a",phase="Running"} 4
+tidewaiter_features{namespace="b",phase="Delivered"} 1
 tidewaiter_features{namespace="b",phase="Pending"} 1
 tidewaiter_features{namespace="b",phase="Running"} 2
 # HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or sends nothing. Every replica reports the same value: use the maximum.
@@ -232,6 +237,9 @@ tidewaiter_features_in_trouble{condition="AgentLooping",namespace="a"} 1
 # TYPE tidewaiter_features_questions_open gauge
 tidewaiter_features_questions_open{namespace="a",waits="true"} 1
 tidewaiter_features_questions_open{namespace="b",waits="false"} 1
+# HELP tidewaiter_features_supervisor_costly Features that are not over and whose condition SupervisorCostInBounds is False. Every replica reports the same value: use the maximum.
+# TYPE tidewaiter_features_supervisor_costly gauge
+tidewaiter_features_supervisor_costly{namespace="a"} 1
 # HELP tidewaiter_review_directives Directives of reviewers in the status of Features, by how far they are. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_review_directives gauge
 tidewaiter_review_directives{namespace="a",reviewer="CodeStyle",state="Escalated"} 1

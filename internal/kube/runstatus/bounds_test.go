@@ -33,7 +33,7 @@ func TestNoRunIsRefused(t *testing.T) {
 	text := texts()
 	rapid.Check(t, func(t *rapid.T) {
 		status := &protocol.StatusReport{State: rapid.SampledFrom(append(protocol.States(), "Bored")).Draw(t, "state"), Task: text.Draw(t, "task"), Problems: rapid.SliceOfN(text, 0, 12).Draw(t, "problems")}
-		status.BudgetWarning = text.Draw(t, "warning")
+		status.BudgetWarning, status.SupervisorCostWarning = text.Draw(t, "warning"), text.Draw(t, "cost of the supervisor")
 		status.Usage = &protocol.Usage{Calls: rapid.Int64Min(0).Draw(t, "calls"), Cost: text.Draw(t, "cost")}
 		big := rapid.Int64Min(0)
 		status.Conversation = &protocol.Conversation{

@@ -131,11 +131,11 @@ func TestFold(t *testing.T) {
 		"what models have used, which a report without it does not take back": {
 			attempt: 1,
 			reports: []protocol.Report{
-				reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, BudgetWarning: "it is nearly\nused",
+				reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, BudgetWarning: "it is nearly\nused", SupervisorCostWarning: "they have\n14 %",
 					Usage: &protocol.Usage{Calls: 3, InputTokens: 100, CachedInputTokens: 90, OutputTokens: 10, Cost: "0.5"}}),
 				reports.New(1, 2, protocol.StatusReport{State: protocol.StateActive}),
 			},
-			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Active", ReportTime: at(2)}, BudgetWarning: "it is nearly used",
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Active", ReportTime: at(2)}, BudgetWarning: "it is nearly used", SupervisorCostWarning: "they have 14 %",
 				Usage: &v1alpha1.Usage{Calls: 3, InputTokens: 100, CachedInputTokens: 90, OutputTokens: 10, Cost: "0.5"}},
 		},
 		"checkpoints are counted by verdict": {

@@ -161,6 +161,9 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 	if s.Usage != nil || s.BudgetWarning != "" { // a watchdog that has just started does not know yet
 		run.BudgetWarning = Clean(s.BudgetWarning, maxText)
 	}
+	if s.Usage != nil || s.SupervisorCostWarning != "" {
+		run.SupervisorCostWarning = Clean(s.SupervisorCostWarning, maxText)
+	}
 	if u := s.Usage; u != nil {
 		run.Usage = unlessEmpty(v1alpha1.Usage{Calls: u.Calls, InputTokens: u.InputTokens, CachedInputTokens: u.CachedInputTokens, OutputTokens: u.OutputTokens, Cost: Clean(u.Cost, maxCost)})
 	}
@@ -225,7 +228,7 @@ func boundStatus(run *v1alpha1.RunStatus) {
 	boundConversation(run)
 	boundDirectives(run)
 	boundReviews(run)
-	run.BudgetWarning = plain.CutRunes(run.BudgetWarning, maxText)
+	run.BudgetWarning, run.SupervisorCostWarning = plain.CutRunes(run.BudgetWarning, maxText), plain.CutRunes(run.SupervisorCostWarning, maxText)
 	if u := run.Usage; u != nil {
 		u.Cost = plain.CutRunes(u.Cost, maxCost)
 		for _, n := range []*int64{&u.Calls, &u.InputTokens, &u.CachedInputTokens, &u.OutputTokens} {

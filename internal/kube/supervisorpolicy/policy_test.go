@@ -161,7 +161,7 @@ func TestRulesReachTheCore(t *testing.T) {
 				{Name: "queries", Instructions: "Limit them.", EveryTasks: ptr.To[int32](3), OnMilestone: ptr.To(false), Paths: []string{"*.sql"}, Priority: "Normal"},
 			},
 			Assessor:         &v1alpha1.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To[int32](6), OnMilestone: ptr.To(false), Instructions: "Keep it."},
-			UrgencyThreshold: "0.75", MaxDirectives: ptr.To[int32](4), PolishTasks: ptr.To[int32](0),
+			UrgencyThreshold: "0.75", MaxDirectives: ptr.To[int32](4), PolishTasks: ptr.To[int32](0), CostAlertPercent: ptr.To[int32](15),
 		},
 		Knowledge:   &v1alpha1.KnowledgeRules{Inject: ptr.To(true), Deliver: v1alpha1.KnowledgeDeliveryOff},
 		Gates:       []v1alpha1.PolicyGate{{Gate: v1alpha1.Gate{Name: "licenses", Command: []string{"check"}, Timeout: &metav1.Duration{Duration: time.Minute}}, Image: "i"}},
@@ -212,7 +212,7 @@ func TestRulesReachTheCore(t *testing.T) {
 			{Name: "queries", Instructions: "Limit them.", EveryTasks: 3, Paths: []string{"*.sql"}, Priority: policy.ReviewNormal},
 		},
 		Assessor:         policy.ReviewerRule{Enabled: ptr.To(true), EveryTasks: ptr.To(6), OnMilestone: ptr.To(false), Instructions: "Keep it."},
-		UrgencyThreshold: ptr.To[int64](75), MaxDirectives: ptr.To(4), PolishTasks: ptr.To(0),
+		UrgencyThreshold: ptr.To[int64](75), MaxDirectives: ptr.To(4), PolishTasks: ptr.To(0), CostAlertPercent: ptr.To(15),
 	}, got.Reviewers); diff != "" {
 		t.Errorf("reviewers (-want +got):\n%s", diff)
 	}
