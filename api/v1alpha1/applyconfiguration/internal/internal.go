@@ -1764,6 +1764,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: codeStyle
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRule
+    - name: costAlertPercent
+      type:
+        scalar: numeric
     - name: custom
       type:
         list:
@@ -2109,6 +2112,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sequence
       type:
         scalar: numeric
+    - name: supervisorCostWarning
+      type:
+        scalar: string
     - name: tasks
       type:
         list:

@@ -26,6 +26,8 @@ type ReviewerRulesApplyConfiguration struct {
 	MaxDirectives *int32 `json:"maxDirectives,omitempty"`
 	// polishTasks is how many tasks can follow the last task of the plan, in which the agent addresses directives of reviewers that are still open. 0 adds none. Defaults to 10.
 	PolishTasks *int32 `json:"polishTasks,omitempty"`
+	// costAlertPercent is the share of the cost of all model calls of a Feature, in percent, above which the condition SupervisorCostInBounds warns about plans and reviews (the role supervisor). Without prices, it is the share of tokens. There is no warning before the Feature has used 200,000 tokens. Defaults to 10.
+	CostAlertPercent *int32 `json:"costAlertPercent,omitempty"`
 }
 
 // ReviewerRulesApplyConfiguration constructs a declarative configuration of the ReviewerRules type for use with
@@ -100,5 +102,13 @@ func (b *ReviewerRulesApplyConfiguration) WithMaxDirectives(value int32) *Review
 // If called multiple times, the PolishTasks field is set to the value of the last call.
 func (b *ReviewerRulesApplyConfiguration) WithPolishTasks(value int32) *ReviewerRulesApplyConfiguration {
 	b.PolishTasks = &value
+	return b
+}
+
+// WithCostAlertPercent sets the CostAlertPercent field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CostAlertPercent field is set to the value of the last call.
+func (b *ReviewerRulesApplyConfiguration) WithCostAlertPercent(value int32) *ReviewerRulesApplyConfiguration {
+	b.CostAlertPercent = &value
 	return b
 }

@@ -54,6 +54,8 @@ type RunStatusApplyConfiguration struct {
 	Usage *UsageApplyConfiguration `json:"usage,omitempty"`
 	// budgetWarning names a budget that has little left. It is empty if there is none.
 	BudgetWarning *string `json:"budgetWarning,omitempty"`
+	// supervisorCostWarning says that plans and reviews have more than their share (reviewers.costAlertPercent) of what models have cost. It is empty if they do not.
+	SupervisorCostWarning *string `json:"supervisorCostWarning,omitempty"`
 	// anomalies are the anomalies of the conversation that are not over.
 	Anomalies []AnomalyApplyConfiguration `json:"anomalies,omitempty"`
 	// directives are the directives and answers that the agent gets, and how far they are. An answer has the id answer/ and that of its question. A directive of a reviewer has its texts here.
@@ -242,6 +244,14 @@ func (b *RunStatusApplyConfiguration) WithUsage(value *UsageApplyConfiguration) 
 // If called multiple times, the BudgetWarning field is set to the value of the last call.
 func (b *RunStatusApplyConfiguration) WithBudgetWarning(value string) *RunStatusApplyConfiguration {
 	b.BudgetWarning = &value
+	return b
+}
+
+// WithSupervisorCostWarning sets the SupervisorCostWarning field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SupervisorCostWarning field is set to the value of the last call.
+func (b *RunStatusApplyConfiguration) WithSupervisorCostWarning(value string) *RunStatusApplyConfiguration {
+	b.SupervisorCostWarning = &value
 	return b
 }
 
