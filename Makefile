@@ -102,7 +102,7 @@ test-long: ## The long forms of property tests: 10,000 histories, 1,000 hidden c
 	@hack/test.sh long
 
 .PHONY: bench
-bench: ## Measure every budget beside its baseline; BENCH=capture, prepare, judge, content, events, freeze, memory, features, gateway, calls, supervision, instructions or reconciles measures those
+bench: ## Measure every budget beside its baseline; BENCH=capture, prepare, judge, content, events, freeze, memory, features, gateway, calls, supervision, instructions, reviews or reconciles measures those
 	@hack/bench.sh
 
 .PHONY: bench-cluster

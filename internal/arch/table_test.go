@@ -290,7 +290,7 @@ func testRows() []row {
 		{pkg: "hack/vulncheck", why: "runs govulncheck with a pinned database", allow: []string{"hack/gomodule"}},
 		{
 			pkg: "test/bench", why: "measures engine, checks, freezer, the way to models and its supervision as a watchdog, a runner and a gateway use them",
-			tests: with(core, []string{"test/bench/board", "internal/app/watchdog", "internal/app/watchdog/steer", "internal/pod/git", "internal/pod/modelproxy", "internal/gateway/modelserver", "internal/pod/objects", "internal/pod/proc", "internal/pod/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
+			tests: with(core, []string{"test/bench/board", "internal/app/watchdog", "internal/app/watchdog/consult", "internal/app/watchdog/steer", "internal/pod/gatewayclient", "internal/pod/git", "internal/pod/modelproxy", "internal/gateway/modelserver", "internal/pod/objects", "internal/pod/proc", "internal/pod/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/bench/board", why: "prints what benchmarks have measured; needs nothing of ours"},
 		{pkg: "test/clusterbench", why: "measures what Features cost a cluster, as its metrics and histories tell", tests: with(apiClient, []string{

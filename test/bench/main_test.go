@@ -81,6 +81,7 @@ func TestBudgets(t *testing.T) {
 		{"calls", calls},
 		{"supervision", supervision},
 		{"instructions", instructing},
+		{"reviews", reviewing},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

@@ -115,11 +115,13 @@ func (d data) file(c Change, room int) string {
 	}
 	const note = "(%d more lines of this file are left out)\n"
 	kept, size, more := []string{head}, len(head), 0
-	for row := range rows(c.Diff) {
-		if more == 0 {
-			row = d.row(row)
+	for line, text := range rows(c.Diff) {
+		if more > 0 { // a large file has many more lines than there is room for
+			more++
+			continue
 		}
-		if more > 0 || size+len(row) > room {
+		row := d.row(numbered(line, text))
+		if size+len(row) > room {
 			more++
 			continue
 		}
@@ -144,31 +146,44 @@ func (d data) row(text string) string {
 	return plain.CutBytes(text, maxRow) + "\n"
 }
 
-// rows of a diff, each with the number of its line in the new file.
-func rows(diff string) iter.Seq[string] {
-	return func(yield func(string) bool) {
+// Rows that have no number: a line that is gone, and what stands between two hunks.
+const gone, between = -1, -2
+
+// numbered is a row as a reviewer reads it.
+func numbered(line int, text string) string {
+	switch line {
+	case gone:
+		return "      " + text
+	case between:
+		return "  " + text
+	}
+	return fmt.Sprintf("%5d %s", line, text)
+}
+
+// rows of a diff, each with the number of its line in the new file, or gone or between.
+func rows(diff string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
 		line, inside := 0, false
 		for text := range strings.Lines(diff) {
 			text = strings.TrimRight(text, "\r\n")
-			row := ""
+			more := true
 			switch {
 			case strings.HasPrefix(text, "@@ "):
-				row = "  ..."
-				if !inside {
-					row = ""
+				if inside {
+					more = yield(between, "...")
 				}
 				line, inside = first(text), true
 			case !inside, strings.HasPrefix(text, `\`):
 			case strings.HasPrefix(text, "-"):
-				row = "      " + text
+				more = yield(gone, text)
 			case strings.HasPrefix(text, "+"), strings.HasPrefix(text, " "), text == "":
 				if text == "" { // some tools write an empty line of context so
 					text = " "
 				}
-				row = fmt.Sprintf("%5d %s", line, text)
+				more = yield(line, text)
 				line++
 			}
-			if row != "" && !yield(row) {
+			if !more {
 				return
 			}
 		}
