@@ -200,6 +200,7 @@ type DirectiveStatus struct {
 type ReviewStatus struct {
 	// reviewer is who reviewed: CodeStyle, Design, Knowledge, Assessor, or custom/<name> for a reviewer that a policy defines.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^(CodeStyle|Design|Knowledge|Assessor|custom/[a-z][a-z0-9-]{0,39})$`
 	Reviewer string `json:"reviewer"`

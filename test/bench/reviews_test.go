@@ -23,6 +23,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 	"github.com/tidewaiter/tidewaiter/internal/pod/gatewayclient"
@@ -95,7 +96,7 @@ func breakpointScene() review.Scene {
 
 // look asks a reviewer, and decides what comes of its answer.
 func look(t *testing.T, desk *consult.Desk, scene review.Scene, name string) {
-	r, known := review.Find(name)
+	r, known := review.Find(name, policy.Effective{})
 	if !known {
 		t.Fatalf("no reviewer %s", name)
 	}
@@ -103,18 +104,17 @@ func look(t *testing.T, desk *consult.Desk, scene review.Scene, name string) {
 	question := review.Question(scene)
 	asked := review.NewAsked(question)
 	var answer review.Answer
-	calls, err := desk.Ask(t.Context(), question, func(arguments json.RawMessage) (objection string) {
+	_, err := desk.Ask(t.Context(), question, func(arguments json.RawMessage) (objection string) {
 		if r.Assesses {
 			_, objection = review.ReadVerdict(arguments)
 			return objection
 		}
-		answer, objection = review.Read(arguments)
+		answer, objection = review.Read(r, false, arguments)
 		return objection
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked.Calls = calls
 	text := func(string) (string, bool) { return strings.Repeat("line 3 of\n", 200), true }
 	if kept, _ := review.Keep(r, answer, text, func(string) bool { return false }, 3); len(kept) != len(answer.Findings) || asked.SHA256 == "" {
 		t.Fatalf("%s: %d of %d findings are kept", name, len(kept), len(answer.Findings))

@@ -64,3 +64,46 @@ func TestKnowledgeIsGiven(t *testing.T) {
 		t.Errorf("the condition says %q; phase %s", c, f.Status.Phase)
 	}
 }
+
+// TestKnowledgeIsLearned: what a reviewer writes down is the last commit of the delivery, no checkpoint of the agent has it, and the agent of the next Feature gets it
+// once it is merged.
+func TestKnowledgeIsLearned(t *testing.T) {
+	p := newPlace(t, 5*time.Minute)
+	const script = "```script write_documents\nturns:\n- tool: {name: write_documents, input: {summary: One lesson., documents: [{kind: lessons, name: flush-the-store, title: Flush the store, rules: [Flush the store before a page answers.], rationale: Tests read the store., paths: [web/**], confidence: medium}]}}\n```"
+	off := &v1alpha1.ReviewerRule{Enabled: new(false)}
+	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "knowledge"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Overrides: &v1alpha1.Rules{
+			Knowledge: &v1alpha1.KnowledgeRules{Inject: new(true)},
+			Reviewers: &v1alpha1.ReviewerRules{CodeStyle: off, Design: off, Assessor: off, Knowledge: &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: script}},
+		},
+	}}), "create the policy")
+	p.feature("learns", `echo "$TIDEWAITER_TASK" > "web/$(basename "$TIDEWAITER_TASK").html"`, func(s *v1alpha1.FeatureSpec) {
+		s.Plan = &v1alpha1.Plan{Milestones: []v1alpha1.Milestone{{Name: "page", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Add the form."}, {Name: "save", Instructions: "Save it."}}}}}
+	})
+	f := p.phase("learns", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if c := p.condition("learns", v1alpha1.ConditionSucceeded, v1alpha1.ReasonDelivered); !strings.Contains(c, "its last commit has a document of reviewers in docs/knowledge") {
+		t.Errorf("the condition says %q", c)
+	}
+	mirror, err := gitServer.Mirror(p.ctx, p.repository)
+	p.must(err, "fetch from the server")
+	const written = "docs/knowledge/_index.md\ndocs/knowledge/lessons/flush-the-store.md"
+	if got := strings.TrimSpace(p.git(mirror, "show", "--format=", "--name-only", f.Status.Branch)); got != written {
+		t.Errorf("the last commit has %q, want %q", got, written)
+	}
+	if got := p.git(mirror, "log", "--format=%H", f.Status.Branch+"^", "--", "docs/knowledge"); got != "" {
+		t.Errorf("commits of the agent have documents: %s", got)
+	}
+	p.until("learns", "the ledger has the question for the reviewer", func(*v1alpha1.Feature) bool {
+		return strings.Contains(p.view("features/learns/review", "reviewer", "Knowledge"), "You write down what coding agents should know")
+	})
+	_, err = gitServer.Git(p.ctx, mirror, p.repository, "push", "--quiet", "REMOTE", f.Status.Branch+":refs/heads/main")
+	p.must(err, "merge the delivery")
+	p.feature("knows", `printf '%s\n' "$TIDEWAITER_TASK_CONTEXT" > web/context.txt`, nil)
+	f = p.phase("knows", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	mirror, err = gitServer.Mirror(p.ctx, p.repository)
+	p.must(err, "fetch from the server again")
+	const known = "- docs/knowledge/lessons/flush-the-store.md (provisional: not proved yet):\n  > * Flush the store before a page answers.\n"
+	if got := p.git(mirror, "show", f.Status.Branch+":web/context.txt"); !strings.Contains(got, known) {
+		t.Errorf("the agent was told\n%s", got)
+	}
+}

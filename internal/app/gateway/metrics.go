@@ -194,11 +194,10 @@ func (m *instruments) happened(namespace string, e protocol.HistoryEntry) {
 		}
 		m.plans.WithLabelValues(namespace, outcome).Inc()
 	case e.Kind == protocol.HistoryReview:
-		reviewer, outcome := other, other
-		if slices.Contains(protocol.Reviewers(), e.Name) {
-			reviewer = e.Name
-		} else if _, is := protocol.CustomName(e.Name); is { // teams choose these names, and there can be any number of them
-			reviewer = metrics.CustomReviewer
+		outcome := other
+		reviewer, is := metrics.Reviewer(e.Name)
+		if !is {
+			reviewer = other
 		}
 		if slices.Contains(protocol.ReviewOutcomes(), e.Event) {
 			outcome = e.Event

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -132,7 +133,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	text := r.Within(x.quotable(ctx, v.Tree))
 	kept, discarded := review.Keep(r, answer, text, j.Directives.Has, o.Policy.Reviewers.MaxDirectives)
 	still, others := review.StillThere(answer, asked, text)
-	v.Discarded = append(discarded, others...)
+	v.Discarded = slices.Concat(discarded, others)
 	v.Outcome, v.Summary, v.Directives = review.Outcome(kept, len(still)), review.Words(r, len(answer.Findings), len(kept)), kept
 	for _, a := range asked {
 		v.Checked = append(v.Checked, a.ID)

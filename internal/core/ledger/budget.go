@@ -147,7 +147,7 @@ func (e *OverBudgetError) path() string {
 		return "budget.project." + string(e.Resource)
 	case Global:
 		return "budget.global." + string(e.Resource)
-	case Feature:
+	case Feature, Supervisor: // the role has no budget of its own
 	}
 	return "budget." + string(e.Resource)
 }
@@ -158,7 +158,7 @@ func whose(s Scope, key string) string {
 		return fmt.Sprintf("this month's budget of the project %q", key)
 	case Global:
 		return "this month's global budget"
-	case Feature:
+	case Feature, Supervisor:
 	}
 	return "the budget of the Feature"
 }

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -133,5 +134,5 @@ func (m *merger) customReviewers(path string) []CustomReviewer {
 
 // compareReviewers by name, by instructions, and then by everything else.
 func compareReviewers(a, b CustomReviewer) int {
-	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Instructions, b.Instructions), strings.Compare(string(text(a)), string(text(b))))
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Instructions, b.Instructions), bytes.Compare(text(a), text(b)))
 }

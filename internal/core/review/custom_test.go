@@ -64,7 +64,7 @@ func TestAReviewerThatPasses(t *testing.T) {
 
 // TestCustomDirectives: a reviewer with Normal priority gives Functional directives, and one with Low priority Cleanup directives. None is Critical.
 func TestCustomDirectives(t *testing.T) {
-	for name, want := range map[string]string{licenses: "Cleanup Low Low", "custom/queries": "Functional Normal Low"} {
+	for name, want := range map[string]string{licenses: "Cleanup: Low, Low", "custom/queries": "Functional: Normal, Low"} {
 		r, is := review.Find(name, licensed())
 		if !is {
 			t.Fatal("no reviewer", name)
@@ -75,7 +75,7 @@ func TestCustomDirectives(t *testing.T) {
 		if len(kept) != 2 || len(discarded) != 0 {
 			t.Fatalf("%s: kept %+v, discarded %+v", name, kept, discarded)
 		}
-		if got := kept[0].Type + " " + kept[0].Priority + " " + kept[1].Priority; got != want || kept[0].Source != name {
+		if got := kept[0].Type + ": " + kept[0].Priority + ", " + kept[1].Priority; got != want || kept[0].Source != name {
 			t.Errorf("%s gives %s of source %s, want %s", name, got, kept[0].Source, want)
 		}
 	}

@@ -123,6 +123,7 @@ func keyOf(r core.Reservation, s core.Scope) (string, bool) {
 		return r.Namespace, true
 	case core.Global:
 		return "", true
+	case core.Supervisor: // it has no budget
 	}
 	return "", false
 }

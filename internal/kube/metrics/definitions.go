@@ -47,8 +47,10 @@ const Full = 0.8
 
 var (
 	namespaceLabel = Label{"namespace", "of the Feature"}
-	reviewerLabel  = Label{"reviewer", strings.Join(protocol.Reviewers(), ", ") + ", " + CustomReviewer + " (any that a policy defines), Other"}
+	reviewerLabel  = Label{"reviewer", reviewers + ", Other"}
 
+	// reviewers as a label has them: see Reviewer.
+	reviewers = strings.Join(protocol.Reviewers(), ", ") + ", " + customReviewer + " (any that a policy defines)"
 	// triggers of checkpoints, as a label has them.
 	triggers = "Interval, Changes, Task, Requested, Final, Patch, Steering, other"
 	// seconds are the buckets of durations that people wait for; 0.5 and 2 are target and limit of a checkpoint, 1 and 5 of judging.
@@ -158,7 +160,7 @@ var (
 	reviewDirectives = Definition{
 		Name: "tidewaiter_review_directives", Kind: Gauge,
 		Help:   "Directives of reviewers in the status of Features, by how far they are. Every replica reports the same value: use the maximum.",
-		Labels: []Label{namespaceLabel, {"reviewer", strings.Join(protocol.Reviewers(), ", ")}, {"state", "Pending, Active, Addressed, Dropped, Escalated (a user decides)"}},
+		Labels: []Label{namespaceLabel, {"reviewer", reviewers}, {"state", "Pending, Active, Addressed, Dropped, Escalated (a user decides)"}},
 	}
 	supervisorCostly = Definition{
 		Name: "tidewaiter_features_supervisor_costly", Kind: Gauge,

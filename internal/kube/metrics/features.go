@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // countWithin bounds the counting of Features: they are in a cache.
@@ -121,8 +120,8 @@ func countDirectives(to map[[3]string]int, f *v1alpha1.Feature) {
 		return
 	}
 	for _, d := range f.Status.Run.Directives {
-		if slices.Contains(protocol.Reviewers(), d.Source) { // the API server knows the states
-			to[[3]string{f.Namespace, d.Source, d.State}]++
+		if reviewer, is := Reviewer(d.Source); is { // the API server knows the states
+			to[[3]string{f.Namespace, reviewer, d.State}]++
 		}
 	}
 }

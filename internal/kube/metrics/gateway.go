@@ -23,9 +23,6 @@ var (
 	handedResult = "Recorded, PartlyRecorded (without room for all), Known (handed in again), Refused"
 )
 
-// CustomReviewer is the value of the label reviewer for every reviewer that a policy defines.
-const CustomReviewer = "custom"
-
 // Metrics of the gateway.
 var (
 	Connections = Definition{

@@ -203,6 +203,7 @@ func TestFeaturesAreCounted(t *testing.T) {
 	}
 	looping.Status.Run = &v1alpha1.RunStatus{Directives: []v1alpha1.DirectiveStatus{
 		{ID: "a", Source: "Design", State: "Pending"}, {ID: "b", Source: "Design", State: "Pending"}, {ID: "c", Source: "CodeStyle", State: "Escalated"}, {ID: "d", Source: "Person", State: "Active"},
+		{ID: "e", Source: "custom/licenses", State: "Pending"}, {ID: "f", Source: "custom/queries", State: "Pending"},
 	}}
 	done := feature("b", v1alpha1.PhaseDelivered, v1alpha1.ReasonConnected)
 	for _, f := range []*v1alpha1.Feature{&looping, &done} {
@@ -244,6 +245,7 @@ tidewaiter_features_supervisor_costly{namespace="a"} 1
 # TYPE tidewaiter_review_directives gauge
 tidewaiter_review_directives{namespace="a",reviewer="CodeStyle",state="Escalated"} 1
 tidewaiter_review_directives{namespace="a",reviewer="Design",state="Pending"} 2
+tidewaiter_review_directives{namespace="a",reviewer="custom",state="Pending"} 2
 `)
 	failing := prometheus.NewPedanticRegistry()
 	failing.MustRegister(metrics.Features{Reader: reader{err: errors.New("no cache")}})

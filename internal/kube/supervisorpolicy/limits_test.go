@@ -158,7 +158,7 @@ func at(path string, value any) map[string]any {
 	}
 	if list, is := strings.CutSuffix(name, "[]"); is {
 		entry, _ := value.(map[string]any)
-		maps.Copy(entry, map[string]any{"name": "x", "host": "registry.example.com"})
+		maps.Copy(entry, map[string]any{"name": "x", "host": "registry.example.com", "instructions": "Look."})
 		return map[string]any{list: []any{entry}}
 	}
 	return map[string]any{name: value}

@@ -111,7 +111,8 @@ func TestReview(t *testing.T) {
 	}
 	ledger.err = ErrNotRecorded
 	wantStatus(t, r.do(r.request(http.MethodGet, ofFeature+"review?reviewer=Assessor")), 404, metav1.StatusReasonNotFound, "the ledger has no question for the reviewer Assessor of the Feature add-login")
-	for _, query := range []string{"", "?reviewer=design", "?output=text"} {
-		wantStatus(t, r.do(r.request(http.MethodGet, ofFeature+"review"+query)), 400, metav1.StatusReasonBadRequest, ": use CodeStyle, Design, Assessor")
+	wantStatus(t, r.do(r.request(http.MethodGet, ofFeature+"review?reviewer=custom/licenses")), 404, metav1.StatusReasonNotFound, "no question for the reviewer custom/licenses")
+	for _, query := range []string{"", "?reviewer=design", "?output=text", "?reviewer=custom/", "?reviewer=custom/Licenses"} {
+		wantStatus(t, r.do(r.request(http.MethodGet, ofFeature+"review"+query)), 400, metav1.StatusReasonBadRequest, ": use CodeStyle, Design, Knowledge, Assessor, or custom/ with the name")
 	}
 }

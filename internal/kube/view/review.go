@@ -24,8 +24,9 @@ const paramReviewer = "reviewer"
 // featureReview shows the question that a model got for a reviewer at its last review, as the ledger has it. The manager does not have the repository, so
 // it cannot make the next question.
 func (s *Server) featureReview(w http.ResponseWriter, r *http.Request) {
-	if name := r.URL.Query().Get(paramReviewer); !slices.Contains(protocol.Reviewers(), name) {
-		fail(w, apierrors.NewBadRequest(fmt.Sprintf("%s is %.64q: use %s", paramReviewer, name, strings.Join(protocol.Reviewers(), ", "))))
+	name := r.URL.Query().Get(paramReviewer)
+	if _, custom := protocol.CustomName(name); !custom && !slices.Contains(protocol.Reviewers(), name) {
+		fail(w, apierrors.NewBadRequest(fmt.Sprintf("%s is %.64q: use %s, or custom/ with the name of a reviewer that a policy defines", paramReviewer, name, strings.Join(protocol.Reviewers(), ", "))))
 		return
 	}
 	s.list(w, r, nil, []string{paramReviewer}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
