@@ -23,14 +23,18 @@ var rowsOfReviewers = []struct{ name, asks string }{
 	{"In", "A question has at most 20,000 bytes. It is made of the request, the tasks, the gates, the directives and the changes."},
 	{"Style", "The reviewer of code style compares changes with the repository. It gives Cleanup directives where they differ, and none where they match."},
 	{"Design", "The reviewer of design finds parts that do not fit together, and gives Functional directives."},
+	{"Int", "The reviewer of knowledge writes down lessons, and words and rules of the domain. It gives no directives."},
 	{"Dir", "Critical directives come before the next task, Normal ones with it, and Low and Cleanup ones at the end. Each one needs an answer, and its reviewer checks it."},
 	{"Urg", "Failed gates, aborted tasks, other plans and drift pull a review forward. A review sets the urgency to 0."},
 	{"State", "The journal has the open directives, how far each reviewer is, and the last reviews."},
+	{"Know", "Documents stand in four folders with an index, say who wrote them and whether they are proved, and are delivered as the last commit."},
+	{"Inj", "An agent gets the documents that meet its task, within a budget, proved ones first."},
 	{"Route", "The model of the role supervisor answers reviewers."},
 	{"Cost", "A team turns each reviewer on or off, and reviewers cost nothing unless it asks for them."},
 	{"Degr", "The work continues when the model of a reviewer is away or gives no usable answer."},
 	{"Conv", "Intervals double when nothing new is found. Cleanup directives become too old, at most ten are open, and a bounded number of polish tasks ends the work."},
 	{"Val", "Answers that do not keep to the schema are not used, and neither are findings without a quote that stands in the tree."},
+	{"Own", "Each kind of documents has one reviewer, which changes only what it has written itself."},
 	{"Obs", "The status and Events say what each reviewer found, and what it gave."},
 	{"L", "The assessor gives a verdict on the whole. Its verdicts set its interval, from 3 to 10 tasks."},
 }
@@ -92,7 +96,7 @@ func TestRowsOfReviewers(t *testing.T) {
 // TestTableOfReviewers: a test counts for the row whose name it begins with, and a row without a test is an error.
 func TestTableOfReviewers(t *testing.T) {
 	tests := map[string][]string{"TestRLong": {"x"}, "TestRInjected": {"x"}, "TestRIn": {"x"}}
-	if _, err := tableOfReviewers(tests); err == nil || !strings.Contains(err.Error(), "[Exec Trig In Style Design Dir Urg State Route Cost Degr Conv Val Obs L]") {
+	if _, err := tableOfReviewers(tests); err == nil || !strings.Contains(err.Error(), "[Exec Trig In Style Design Int Dir Urg State Know Inj Route Cost Degr Conv Val Own Obs L]") {
 		t.Errorf("without a test of any row: %v", err)
 	}
 	for _, row := range rowsOfReviewers {

@@ -67,8 +67,8 @@ const (
 	flushGiven = "- docs/knowledge/lessons/flush.md (provisional: not proved yet):\n  > * Flush before the answer."
 )
 
-// TestAReviewerWritesDownWhatTheWorkHasTaught: the next agent of the Feature gets it, also after crashes, and each document is written once.
-func TestAReviewerWritesDownWhatTheWorkHasTaught(t *testing.T) {
+// TestRIntAReviewerWritesDownWhatTheWorkHasTaught: the next agent of the Feature gets it, also after crashes, and each document is written once.
+func TestRIntAReviewerWritesDownWhatTheWorkHasTaught(t *testing.T) {
 	t.Parallel()
 	for name, crashes := range map[string]bool{"without a crash": false, "with crashes": true} {
 		t.Run(name, func(t *testing.T) {

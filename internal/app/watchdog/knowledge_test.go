@@ -43,9 +43,9 @@ const knowledgeOfForm = `
 
 `
 
-// TestKnowledgeIsGiven: an agent finds what its team has written down in its instructions, the same after a crash. The journal says what it got, and
+// TestRInjKnowledgeIsGiven: an agent finds what its team has written down in its instructions, the same after a crash. The journal says what it got, and
 // users hear which document does not keep to the format.
-func TestKnowledgeIsGiven(t *testing.T) {
+func TestRInjKnowledgeIsGiven(t *testing.T) {
 	t.Parallel()
 	w := readers(t)
 	w.knows(map[string]string{

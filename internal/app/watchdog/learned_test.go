@@ -54,8 +54,8 @@ func newLearned(t *testing.T, documents map[string]string, change func(*protocol
 	return w, run
 }
 
-// TestDocumentsOfReviewersAreTheLastCommit of the delivery: gates and approval are about it, a crash makes the same one, and no checkpoint of the agent has the documents.
-func TestDocumentsOfReviewersAreTheLastCommit(t *testing.T) {
+// TestRKnowDocumentsAreTheLastCommit of the delivery: gates and approval are about it, a crash makes the same one, and no checkpoint of the agent has the documents.
+func TestRKnowDocumentsAreTheLastCommit(t *testing.T) {
 	t.Parallel()
 	flush := saying("provisional", "* Flush before the answer.")
 	w, run := newLearned(t, map[string]string{"lessons/flush.md": flush}, approval, pullAt("knowledge committed", 1),

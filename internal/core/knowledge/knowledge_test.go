@@ -56,7 +56,7 @@ Callers compare errors.
 * add-login/page/form: new
 `
 
-func TestParse(t *testing.T) {
+func TestRKnowParse(t *testing.T) {
 	got, err := knowledge.Parse(where, []byte(whole))
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +78,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMalformed: each reason names the place and says what to do.
-func TestMalformed(t *testing.T) {
+// TestRKnowMalformed: each reason names the place and says what to do.
+func TestRKnowMalformed(t *testing.T) {
 	for name, c := range map[string]struct{ path, content, want string }{
 		"another folder":      {"docs/knowledge/rules/a.md", head + rules, "move it to docs/knowledge/conventions, design, lessons or domain"},
 		"a folder in it":      {"docs/knowledge/design/web/a.md", head + rules, "rename it"},
@@ -247,7 +247,7 @@ func instead(paths ...string) func(*knowledge.Document) {
 	return func(d *knowledge.Document) { d.Supersedes = paths }
 }
 
-func TestSelect(t *testing.T) {
+func TestRInjSelect(t *testing.T) {
 	s := knowledge.Select([]knowledge.Document{
 		document(knowledge.Domain, "orders"), document(knowledge.Domain, "stock"), document(knowledge.Domain, "prices", saying("Orders begin on the login page.")),
 		document(knowledge.Lessons, "zero"), document(knowledge.Lessons, "a", with(knowledge.StatusProvisional, knowledge.High)), document(knowledge.Lessons, "sure", with(knowledge.StatusEstablished, knowledge.High)),
@@ -320,8 +320,8 @@ func TestPatternsThatTakeLong(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a document that is too long makes room for one with the same status, and for none with a lower one.
-func TestNoRoom(t *testing.T) {
+// TestRInjNoRoom: a document that is too long makes room for one with the same status, and for none with a lower one.
+func TestRInjNoRoom(t *testing.T) {
 	long := saying(strings.Repeat("x", 450))
 	s := knowledge.Select([]knowledge.Document{
 		document(knowledge.Conventions, "a", long), document(knowledge.Conventions, "b", long), document(knowledge.Conventions, "c"),
@@ -353,9 +353,9 @@ func anyDocuments(r *rapid.T) []knowledge.Document {
 	}), 0, 36, func(d knowledge.Document) string { return d.Path }).Draw(r, "documents")
 }
 
-// TestProperties: what is given is within the budget and a function of the set of documents. No deprecated document is given, and no provisional one
+// TestRInjProperties: what is given is within the budget and a function of the set of documents. No deprecated document is given, and no provisional one
 // while an established one of its kind, which nothing supersedes, has no room.
-func TestProperties(t *testing.T) {
+func TestRInjProperties(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		documents := anyDocuments(r)
 		task := knowledge.Task{Text: rapid.SampledFrom([]string{"", "page/form: Add the login page.", "Cache web/a.go and db/b.go."}).Draw(r, "text")}

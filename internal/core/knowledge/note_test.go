@@ -86,8 +86,8 @@ Searches find it.
 * add-login/page/form: new
 `
 
-// TestANewDocument is provisional and of medium confidence, whatever its reviewer proposes.
-func TestANewDocument(t *testing.T) {
+// TestRValANewDocumentIsProvisional is provisional and of medium confidence, whatever its reviewer proposes.
+func TestRValANewDocumentIsProvisional(t *testing.T) {
 	n := note(func(n *knowledge.Note) {
 		n.Rules = []string{" - Log in lower case. ", "", "* Log no secrets."}
 		n.Good, n.Bad, n.Rationale, n.Confidence = "\nlog(\"saved\")\n\n", "```\n\n  log(\"Saved\")", "\nSearches find it.\n", "high"
@@ -169,8 +169,8 @@ func TestNotesThatDoNotCount(t *testing.T) {
 	}
 }
 
-// TestAReviewerChangesItsOwnDocuments while they are provisional, and remembers what they supersede.
-func TestAReviewerChangesItsOwnDocuments(t *testing.T) {
+// TestROwnAReviewerChangesItsOwnDocuments while they are provisional, and remembers what they supersede.
+func TestROwnAReviewerChangesItsOwnDocuments(t *testing.T) {
 	s := known()
 	for i := range knowledge.MaxChangelog + 3 {
 		n := note(func(n *knowledge.Note) { n.Name, n.Rules = "names", []string{fmt.Sprintf("Rule %d.", i)} })
@@ -367,8 +367,8 @@ func TestAChangeOfAnyFieldCounts(t *testing.T) {
 	}
 }
 
-// TestEstablish gives provisional documents of the author's kinds their new status once they have proved themselves in 5 tasks, and changes nothing else of them.
-func TestEstablish(t *testing.T) {
+// TestRKnowEstablish gives provisional documents of the author's kinds their new status once they have proved themselves in 5 tasks, and changes nothing else of them.
+func TestRKnowEstablish(t *testing.T) {
 	s := known()
 	s.Base = append(s.Base, document(knowledge.Design, "flow", with(knowledge.StatusProvisional, knowledge.Low), func(d *knowledge.Document) { d.Author = "Design, old/task" }))
 	proved := map[string]int{errorsFile: 9, teamsFile: knowledge.ProvingTasks, namesFile: knowledge.ProvingTasks - 1, "docs/knowledge/design/flow.md": 9, "docs/knowledge/conventions/old.md": 9}

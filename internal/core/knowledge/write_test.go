@@ -53,8 +53,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestADocumentThatWasWrittenIsReadAsItWas, whatever it has.
-func TestADocumentThatWasWrittenIsReadAsItWas(t *testing.T) {
+// TestRKnowADocumentThatWasWrittenIsReadAsItWas, whatever it has.
+func TestRKnowADocumentThatWasWrittenIsReadAsItWas(t *testing.T) {
 	line := rapid.StringOfN(rapid.SampledFrom([]rune("ab `~_*#[]():,/.\t\\<ü")), 0, 40, -1)
 	lines := func(r *rapid.T, name string) []string { return rapid.SliceOfN(line, 0, 8).Draw(r, name) }
 	read := 0
@@ -81,7 +81,7 @@ func TestADocumentThatWasWrittenIsReadAsItWas(t *testing.T) {
 	}
 }
 
-func TestIndex(t *testing.T) {
+func TestRKnowIndex(t *testing.T) {
 	titled := func(title string) func(*knowledge.Document) { return func(d *knowledge.Document) { d.Title = title } }
 	documents := []knowledge.Document{
 		document(knowledge.Lessons, "flush", with(knowledge.StatusProvisional, knowledge.Low)),

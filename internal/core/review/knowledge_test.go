@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
 )
 
-// TestTheReviewerOfKnowledge looks after 3 tasks and at milestones, before the assessor, and only where it can write.
-func TestTheReviewerOfKnowledge(t *testing.T) {
+// TestRIntTheReviewerOfKnowledge looks after 3 tasks and at milestones, before the assessor, and only where it can write.
+func TestRIntTheReviewerOfKnowledge(t *testing.T) {
 	no, yes := false, true
 	for name, tc := range map[string]struct {
 		policy func(*policy.Effective)
@@ -39,8 +39,8 @@ func TestTheReviewerOfKnowledge(t *testing.T) {
 	}
 }
 
-// TestEachKindOfDocumentsHasOneReviewer, so that no two write the same document.
-func TestEachKindOfDocumentsHasOneReviewer(t *testing.T) {
+// TestROwnEachKindOfDocumentsHasOneReviewer, so that no two write the same document.
+func TestROwnEachKindOfDocumentsHasOneReviewer(t *testing.T) {
 	var kinds []knowledge.Kind
 	for _, r := range review.All(writing()) {
 		kinds = append(kinds, r.Knows...)
