@@ -91,6 +91,11 @@ tidewaiter_model_tokens_total{backend="a",model="m",kind="output",pod="g2"} 0+9x
 		"two replicas see one degraded": {"TidewaiterSupervisionDegraded", `tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded",pod="m1"} 1x60
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded",pod="m2"} 1x60`, 1},
 
+		"reviews within their share": {"TidewaiterSupervisorCostly", `tidewaiter_features_supervisor_costly{namespace="a",pod="m1"} 0x60`, 0},
+		"a costly supervisor in one of two namespaces, seen by two replicas": {"TidewaiterSupervisorCostly", `tidewaiter_features_supervisor_costly{namespace="a",pod="m1"} 1x60
+tidewaiter_features_supervisor_costly{namespace="a",pod="m2"} 1x60
+tidewaiter_features_supervisor_costly{namespace="b",pod="m1"} 0x60`, 1},
+
 		"gates that fail": {"TidewaiterGateNotStarted", `tidewaiter_features_gates_failing{namespace="a",reason="GateFailed",pod="m1"} 1x60`, 0},
 		"a gate that cannot be started, seen by two replicas": {"TidewaiterGateNotStarted", `tidewaiter_features_gates_failing{namespace="a",reason="GateNotStarted",pod="m1"} 1x60
 tidewaiter_features_gates_failing{namespace="a",reason="GateNotStarted",pod="m2"} 1x60`, 1},
