@@ -91,3 +91,30 @@ func TestReviewedFeature(t *testing.T) {
 		t.Errorf("%d questions of reviewers; the agent was told: %v, before the last task: %v", questions, told, early)
 	}
 }
+
+// TestReviewersCostNothingUnlessAsked: without a policy that enables reviewers, a Feature with milestones asks no model about its work, and its status says
+// nothing of reviewers.
+func TestReviewersCostNothingUnlessAsked(t *testing.T) {
+	p := newPlace(t, 5*time.Minute)
+	about := "silence"
+	session(t, p, "claude-code", about, `turns:
+- text: I write it.
+  run: 'mkdir -p web; echo "name: page" > "web/$(basename "$TIDEWAITER_TASK").html"'
+- text: It is written.`, func(s *v1alpha1.FeatureSpec) {
+		s.Plan.Milestones = []v1alpha1.Milestone{{Name: "page", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Add the form."}}}}
+	})
+	f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if r := f.Status.Run; len(r.Reviews) > 0 || len(r.Directives) > 0 || len(f.Status.Reviewers) > 0 {
+		t.Errorf("the status has reviews %+v, directives %+v and reviewers %+v", r.Reviews, r.Directives, f.Status.Reviewers)
+	}
+	asked, err := provider.Asked(p.ctx, "Write a page about "+about)
+	p.must(err, "ask the provider")
+	if len(asked) == 0 {
+		t.Fatal("the provider has no request of the agent")
+	}
+	for _, a := range asked {
+		if strings.Contains(a.Body, "The nonce of the marks") {
+			t.Errorf("the watchdog asked a model: %.300s", a.Body)
+		}
+	}
+}
