@@ -30,6 +30,8 @@ const (
 	ConditionGatesPassed = "GatesPassed"
 	// ConditionReviewersHeeded: agents of the project have addressed at least 30 % of the last 20 directives of each reviewer. The condition exists once a reviewer that runs has given 20; the message has the figures.
 	ConditionReviewersHeeded = "ReviewersHeeded"
+	// ConditionKnowledgeNeedsReview: reviewers have written documents that agents get only after a user has merged them. The message names the documents. The condition exists only while it is True.
+	ConditionKnowledgeNeedsReview = "KnowledgeNeedsReview"
 	// ConditionSupervisorCostInBounds: plans and reviews (the role supervisor) have no more than reviewers.costAlertPercent of what the model calls of the Feature have cost. The condition exists once they have had more; the message has the share.
 	ConditionSupervisorCostInBounds = "SupervisorCostInBounds"
 	// ConditionCheckpointsValid: the newest checkpoint is valid.
@@ -178,6 +180,8 @@ const (
 	ReasonDirectivesAddressed = "DirectivesAddressed"
 	// ReasonFewDirectivesAddressed: agents of the project have addressed fewer than 30 % of the last 20 directives of a reviewer, which looks only when a milestone is complete. The message names it.
 	ReasonFewDirectivesAddressed = "FewDirectivesAddressed"
+	// ReasonDocumentsWritten: reviewers have written documents that a user has to read.
+	ReasonDocumentsWritten = "DocumentsWritten"
 	// ReasonSupervisorCostLow: plans and reviews have no more than the share of reviewers.costAlertPercent.
 	ReasonSupervisorCostLow = "SupervisorCostLow"
 	// ReasonSupervisorCostHigh: plans and reviews have more than the share of reviewers.costAlertPercent. The work continues, and reviewers still look.

@@ -98,6 +98,13 @@ type RunStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Reviews []ReviewStatus `json:"reviews,omitempty"`
+	// knowledgeToReview are the paths of documents that reviewers have written and that a user has to merge before agents get them, at most 8. The last commit of the delivery has them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	KnowledgeToReview []string `json:"knowledgeToReview,omitempty"`
 	// plan is the plan that a model has proposed (spec.planning), or why there is none.
 	// +optional
 	Plan *ProposedPlan `json:"plan,omitempty"`

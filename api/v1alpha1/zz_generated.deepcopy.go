@@ -2566,6 +2566,11 @@ func (in *RunStatus) DeepCopyInto(out *RunStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.KnowledgeToReview != nil {
+		in, out := &in.KnowledgeToReview, &out.KnowledgeToReview
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Plan != nil {
 		in, out := &in.Plan, &out.Plan
 		*out = new(ProposedPlan)

@@ -32,7 +32,7 @@ func (x *acts) write(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 		v.Established = append(v.Established, journal.Written{Path: d.Path, Text: d.Text()})
 		store.Written = append(slices.DeleteFunc(store.Written, func(o knowledge.Document) bool { return o.Path == d.Path }), d)
 	}
-	changed, refused := store.Write(notes, by)
+	changed, unconfirmed, refused := store.Write(notes, by)
 	redactor := secrets.NewRedactor()
 	for i := range changed {
 		text := changed[i].Text()
@@ -41,7 +41,7 @@ func (x *acts) write(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 			refused = append(refused, knowledge.Secret)
 			continue
 		}
-		v.Documents = append(v.Documents, journal.Written{Path: changed[i].Path, Text: text})
+		v.Documents = append(v.Documents, journal.Written{Path: changed[i].Path, Text: text, Unconfirmed: slices.Contains(unconfirmed, changed[i].Path)})
 	}
 	for _, cause := range refused {
 		v.Refused = append(v.Refused, string(cause))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
@@ -105,6 +106,34 @@ func TestRIntAReviewerWritesDownWhatTheWorkHasTaught(t *testing.T) {
 				t.Errorf("%d questions, or the reviewer does not see what it has written", len(asked))
 			}
 		})
+	}
+}
+
+// TestADocumentThatNeedsAUser: the next agent does not get it, the status names it, and the delivery has it for a user to merge.
+func TestADocumentThatNeedsAUser(t *testing.T) {
+	t.Parallel()
+	const flush = "docs/knowledge/lessons/flush.md"
+	w, _ := newWriting(t, strings.Replace(oneLesson, "name: flush,", "name: flush, needsUserReview: true,", 1), "established", func(o *protocol.Orders) { o.Policy.Knowledge.Deliver = policy.KnowledgeCommit })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff(storeGiven, w.knowledgeOf("save")); diff != "" {
+		t.Errorf("the second task (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(lessonText, w.delivered(flush)+"\n"); diff != "" {
+		t.Errorf("delivered (-want +got):\n%s", diff)
+	}
+	var told []string
+	for _, r := range w.intake.Reports() {
+		if r.Status != nil && len(r.Status.KnowledgeToReview) > 0 {
+			told = r.Status.KnowledgeToReview
+		}
+	}
+	if !slices.Equal(told, []string{flush}) {
+		t.Errorf("the status names %q", told)
+	}
+	records, _ := w.recorded()
+	i := slices.IndexFunc(records, func(r journal.Record) bool { return r.TaskBegun != nil && r.TaskBegun.Name == "page/save" })
+	if k := records[i].TaskBegun.Knowledge; !slices.Contains(k.LeftOut, flush+" waits until a user has merged it") {
+		t.Errorf("the journal has %+v", k)
 	}
 }
 

@@ -51,8 +51,12 @@ func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p poli
 		text += "\n" + o.Tasks[i].Instructions
 	}
 	store, left := x.store(ctx)
-	s := knowledge.Select(store.Documents(), knowledge.Task{Text: text, Plan: plan}, instructions.KnowledgeRoom())
+	unconfirmed := x.attempt.journal.State().Unconfirmed
+	s := knowledge.Select(store.Confirmed(unconfirmed).Documents(), knowledge.Task{Text: text, Plan: plan}, instructions.KnowledgeRoom())
 	s.Answers = append(append(s.Answers, x.library.left...), left...)
+	for _, path := range unconfirmed {
+		s.Answers = append(s.Answers, knowledge.Answer{Path: path, Reason: knowledge.Unconfirmed})
+	}
 	return s, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/toolbackend"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/plans"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -171,6 +172,7 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 	}
 	r.DeliveryGates = proved[""]
 	r.Directives, r.Reviews = l.services.directives.Status(), j.Reviewed
+	r.KnowledgeToReview = plain.CutList(j.Unconfirmed, protocol.MaxKnowledgeToReview)
 	r.Role, r.Runtime, r.Contracts = l.latest.Agent.Role, l.latest.Agent.Runtime, l.latest.Locks
 	if s.Agent.Running {
 		r.Unacknowledged = l.steering.Silent()

@@ -66,6 +66,8 @@ type State struct {
 	Reviewed []protocol.ReviewStatus `json:",omitempty"`
 	// Written are the documents of the project's knowledge that reviewers have written since the Feature began: their whole texts, by path.
 	Written map[string]string `json:"written,omitempty"`
+	// Unconfirmed are the paths of written documents that agents get once a user has merged them, and not before. They are sorted.
+	Unconfirmed []string `json:"unconfirmed,omitempty"`
 	// Proved is how many tasks each document has proved itself in since it has its text, by path: its agent had the document, and the task was done without a
 	// violation and a failed gate.
 	Proved map[string]int `json:",omitempty"`

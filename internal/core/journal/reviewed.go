@@ -57,6 +57,19 @@ type Written struct {
 	// Path in the repository, and the Text of the whole file.
 	Path string `json:"path"`
 	Text string `json:"text"`
+	// Unconfirmed: agents get it once a user has merged it, and not before.
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
+}
+
+// confirm notes whether agents get a written document.
+func (s *State) confirm(d Written) {
+	i, is := slices.BinarySearch(s.Unconfirmed, d.Path)
+	switch {
+	case d.Unconfirmed && !is:
+		s.Unconfirmed = slices.Insert(slices.Clone(s.Unconfirmed), i, d.Path)
+	case !d.Unconfirmed && is:
+		s.Unconfirmed = slices.Delete(slices.Clone(s.Unconfirmed), i, i+1)
+	}
 }
 
 // Diverged is a MajorDivergence of the assessor that no other plan and no user has ended.
@@ -86,6 +99,7 @@ func (s *State) reviewed(r Record) error {
 			return fmt.Errorf("a review of %q with the document %q", v.Reviewer, d.Path)
 		}
 		s.Written = with(s.Written, d.Path, d.Text)
+		s.confirm(d)
 		s.unproved(func(path string) bool { return path == d.Path })
 	}
 	again := s.checked(*v)

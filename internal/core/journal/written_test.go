@@ -55,6 +55,21 @@ func TestWrittenDocuments(t *testing.T) {
 	}
 }
 
+// TestUnconfirmedDocuments: a document waits for a user until its reviewer has written it otherwise.
+func TestUnconfirmedDocuments(t *testing.T) {
+	records := []journal.Record{attempt1, base, reviewedOrders("form"),
+		wrote(1, journal.Written{Path: namesPath, Text: "names", Unconfirmed: true}, journal.Written{Path: errorsPath, Text: "one", Unconfirmed: true})}
+	if diff := cmp.Diff([]string{errorsPath, namesPath}, read(t, write(t, append(records, attempt2)...)).Unconfirmed); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	records = append(records, wrote(2, journal.Written{Path: errorsPath, Text: "two"}))
+	whole := write(t, append(records, snapshotOf(t, 1, records...))...)
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	if diff := cmp.Diff([]string{namesPath}, read(t, bytes.Join(lines[len(records):], nil)).Unconfirmed); diff != "" {
+		t.Errorf("from the snapshot (-want +got):\n%s", diff)
+	}
+}
+
 // TestASnapshotWithoutDocuments is by an earlier version, which did not know them.
 func TestASnapshotWithoutDocuments(t *testing.T) {
 	records := []journal.Record{attempt1, base, reviewedOrders("form"), wrote(1, journal.Written{Path: errorsPath, Text: "one"})}

@@ -40,6 +40,8 @@ type Note struct {
 	Paths      []string `json:"paths,omitempty"`
 	Supersedes []string `json:"supersedes,omitempty"`
 	Confidence string   `json:"confidence,omitempty"`
+	// NeedsUserReview: agents get the document once a user has merged it, and not before.
+	NeedsUserReview bool `json:"needsUserReview,omitempty"`
 	// Contradicts is a document that the work contradicts; nil for none.
 	Contradicts *Contradiction `json:"contradicts,omitempty"`
 }
@@ -115,6 +117,12 @@ func (s Store) Documents() []Document {
 	return all
 }
 
+// Confirmed is the store without the written documents at some paths. Agents get what stood there before.
+func (s Store) Confirmed(unconfirmed []string) Store {
+	s.Written = slices.DeleteFunc(slices.Clone(s.Written), func(d Document) bool { return slices.Contains(unconfirmed, d.Path) })
+	return s
+}
+
 // find the document with a path; nil if there is none.
 func find(documents []Document, file string) *Document {
 	if i := slices.IndexFunc(documents, func(d Document) bool { return d.Path == file }); i >= 0 {
@@ -131,8 +139,9 @@ func (s Store) document(file string) *Document {
 	return find(s.Base, file)
 }
 
-// Write decides which notes of one review count, in their sequence, and returns the documents that they change. Of every other note it says why not.
-func (s Store) Write(notes []Note, by Author) (changed []Document, refused []Cause) {
+// Write decides which notes of one review count, in their sequence, and returns the documents that they change. Unconfirmed are the paths of documents that a user has to merge
+// before agents get them. Of every other note it says why not.
+func (s Store) Write(notes []Note, by Author) (changed []Document, unconfirmed []string, refused []Cause) {
 	for _, n := range notes {
 		next, cause := s.Apply(n, by)
 		switch {
@@ -147,9 +156,14 @@ func (s Store) Write(notes []Note, by Author) (changed []Document, refused []Cau
 			continue
 		}
 		changed = append(changed, next...)
+		for _, d := range next {
+			if n.NeedsUserReview && d.Status != StatusDeprecated {
+				unconfirmed = append(unconfirmed, d.Path)
+			}
+		}
 		s.Written = s.with(next)
 	}
-	return changed, refused
+	return changed, unconfirmed, refused
 }
 
 // with are the written documents with others.

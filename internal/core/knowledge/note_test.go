@@ -212,7 +212,7 @@ func TestTheStoreHasBounds(t *testing.T) {
 	s := known()
 	again := named(1)
 	again.Rationale = "Another one."
-	changed, refused := s.Write([]knowledge.Note{named(1), named(1), again, note(func(n *knowledge.Note) { n.Kind = "design" }), named(2), named(3)}, style)
+	changed, _, refused := s.Write([]knowledge.Note{named(1), named(1), again, note(func(n *knowledge.Note) { n.Kind = "design" }), named(2), named(3)}, style)
 	if len(changed) != knowledge.MaxLook || !slices.Equal(refused, []knowledge.Cause{knowledge.Unchanged, knowledge.Taken, knowledge.NotOwned, knowledge.Full}) {
 		t.Errorf("of a review: %d documents, %q", len(changed), refused)
 	}
@@ -312,7 +312,7 @@ func TestWhatReviewersWrite(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := known()
 		for _, notes := range rapid.SliceOfN(rapid.SliceOfN(anyNote, 0, 4), 1, 6).Draw(r, "reviews") {
-			changed, refused := s.Write(notes, style)
+			changed, _, refused := s.Write(notes, style)
 			if wrong := keeps(s, changed, style); wrong != "" || len(changed)+len(refused) < len(notes) {
 				r.Fatalf("%s, %d refused of %+v", wrong, len(refused), notes)
 			}
@@ -335,11 +335,31 @@ func FuzzNotes(f *testing.F) {
 		if json.Unmarshal(text, &notes) != nil {
 			return
 		}
-		changed, _ := known().Write(notes, style)
+		changed, _, _ := known().Write(notes, style)
 		if wrong := keeps(known(), changed, style); wrong != "" {
 			t.Error(wrong)
 		}
 	})
+}
+
+// TestRValADocumentThatNeedsAUser: its path is named, and agents get what stood there before. That another one does not hold needs no user.
+func TestRValADocumentThatNeedsAUser(t *testing.T) {
+	n := note(func(n *knowledge.Note) {
+		n.NeedsUserReview, n.Contradicts = true, &knowledge.Contradiction{Path: namesFile, Reason: "The work has other names"}
+	})
+	s := known()
+	changed, unconfirmed, refused := s.Write([]knowledge.Note{n}, style)
+	if len(changed) != 2 || len(refused) > 0 || len(unconfirmed) != 1 || unconfirmed[0] != changed[0].Path {
+		t.Fatalf("changed %+v, unconfirmed %q, refused %q", changed, unconfirmed, refused)
+	}
+	s.Written = changed
+	confirmed := s.Confirmed(unconfirmed).Documents()
+	has := func(list []knowledge.Document, path string) bool {
+		return slices.ContainsFunc(list, func(d knowledge.Document) bool { return d.Path == path })
+	}
+	if path := unconfirmed[0]; has(confirmed, path) || !has(s.Documents(), path) || !has(confirmed, namesFile) {
+		t.Errorf("confirmed %+v", confirmed)
+	}
 }
 
 // TestAChangeOfAnyFieldCounts: the document is another one.

@@ -26,6 +26,8 @@ const (
 	NoMatch Reason = "NoMatch"
 	// NoRoom: what comes before it has taken the room of the section.
 	NoRoom Reason = "NoRoom"
+	// Unconfirmed: a reviewer wants a user to merge it first.
+	Unconfirmed Reason = "Unconfirmed"
 )
 
 // Answer says for one document whether an agent gets it.
@@ -50,6 +52,8 @@ func (a Answer) String() string {
 		return text + " is deprecated"
 	case NoRoom:
 		return text + " has no room in the section"
+	case Unconfirmed:
+		return text + " waits until a user has merged it"
 	case NoMatch:
 	}
 	return text + " does not meet the task"
@@ -76,7 +80,7 @@ func (s Selection) Rules() []string { return s.Lines[min(1, len(s.Lines)):] }
 
 // Told says in words for users which documents are given, in the order of their kinds and names, and which are not. What somebody can mend comes first.
 func (s Selection) Told() (given, left []string) {
-	order := []Reason{Malformed, NoRoom, Superseded, Deprecated, NoMatch}
+	order := []Reason{Malformed, Unconfirmed, NoRoom, Superseded, Deprecated, NoMatch}
 	sorted := slices.Clone(s.Answers)
 	plain.SortStable(sorted, func(a, b *Answer) int {
 		return cmp.Compare(slices.Index(order, a.Reason), slices.Index(order, b.Reason))

@@ -41,6 +41,7 @@ func (s situation) conditions(p plan) []Condition {
 	list = append(list, s.gatesPassed(at)...)
 	list = append(list, s.reviewersHeeded()...)
 	list = append(list, s.supervisorCost()...)
+	list = append(list, s.knowledgeNeedsReview()...)
 	for i := range list {
 		c := &list[i]
 		c.Message = bounded(c.Message)

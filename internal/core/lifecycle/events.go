@@ -26,7 +26,7 @@ func changes(before, after Memory, fate string, outage bool) []Event {
 		message := fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after))
 		tell(true, ReasonPodLost, strings.TrimSpace(message+" "+bounded(fate)))
 	}
-	names := []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionDeliveriesDisjoint, ConditionPlanned, ConditionGatesPassed, ConditionReviewersHeeded, ConditionSupervisorCostInBounds, ConditionCheckpointsValid}
+	names := []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionDeliveriesDisjoint, ConditionPlanned, ConditionGatesPassed, ConditionReviewersHeeded, ConditionSupervisorCostInBounds, ConditionKnowledgeNeedsReview, ConditionCheckpointsValid}
 	for _, name := range slices.Concat(names, anomalies, []string{ConditionSucceeded}) {
 		was, is := before.Condition(name), after.Condition(name)
 		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) || is.Reason == ReasonNoAnomaly && was.Status != True || name == ConditionAgentStalled && unserved(was, is, outage) {

@@ -364,6 +364,8 @@ type Run struct {
 	// is known what they have used.
 	SupervisorCostWarning string
 	Used                  bool
+	// KnowledgeToReview are the paths of documents that a user has to merge before agents get them.
+	KnowledgeToReview []string
 	// Plan of a model; nil before there is one.
 	Plan *ModelPlan
 	// GateFailures are the newest results of gates that have not passed, in words; of tasks that are not done, and before the delivery. GatesUnstarted

@@ -51,6 +51,12 @@ type Report struct {
 	Knowledge *KnowledgeReport `json:"knowledge,omitempty"`
 }
 
+// MaxKnowledgeToReview is how many documents that wait for a user a status names, and MaxKnowledgePath bounds each path in bytes.
+const (
+	MaxKnowledgeToReview = 8
+	MaxKnowledgePath     = 128
+)
+
 // Bounds of a KnowledgeReport: entries, and bytes of each.
 const (
 	MaxKnowledgeLeftOut = 8
@@ -143,6 +149,8 @@ type StatusReport struct {
 	BudgetWarning string `json:"budgetWarning,omitempty"`
 	// SupervisorCostWarning says that plans and reviews have more than their share of what the Feature has used; empty if they do not.
 	SupervisorCostWarning string `json:"supervisorCostWarning,omitempty"`
+	// KnowledgeToReview are the paths of documents that agents get once a user has merged them, at most MaxKnowledgeToReview.
+	KnowledgeToReview []string `json:"knowledgeToReview,omitempty"`
 	// Role and Runtime of the agent, and the Contracts whose locks the Feature holds.
 	Role      string   `json:"role,omitempty"`
 	Runtime   string   `json:"runtime,omitempty"`

@@ -78,7 +78,7 @@ func (c scripted) writes(t *testing.T, r review.Reviewer, a review.Answer) int {
 	if !c.Writes {
 		return 0
 	}
-	changed, refused := c.store(t).Write(a.Documents, knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: "add-login", Task: c.Task})
+	changed, _, refused := c.store(t).Write(a.Documents, knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: "add-login", Task: c.Task})
 	var documents map[string][]string
 	for i := range changed {
 		if documents == nil {

@@ -197,6 +197,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		BudgetWarning:         r.BudgetWarning,
 		SupervisorCostWarning: r.SupervisorCostWarning,
 		Used:                  r.Usage != nil,
+		KnowledgeToReview:     r.KnowledgeToReview,
 		Plan:                  plan(r.Plan),
 	}
 	run.GateFailures, run.GatesUnstarted = gateFailures(r)

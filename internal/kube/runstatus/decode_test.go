@@ -30,6 +30,9 @@ func looked(list ...protocol.ReviewStatus) protocol.StatusReport {
 	return protocol.StatusReport{State: protocol.StateIdle, Reviews: list}
 }
 
+// lesson is the path of a document.
+const lesson = "docs/knowledge/lessons/flush.md"
+
 func TestDecode(t *testing.T) {
 	idle := protocol.StatusReport{State: protocol.StateIdle}
 	checkpoint := func(change func(*protocol.CheckpointReport)) protocol.Report {
@@ -105,6 +108,9 @@ func TestDecode(t *testing.T) {
 		"a custom reviewer":       {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "custom/licenses", Outcome: "Aligned", Time: reports.Noon}))), wantIndex: 0},
 		"directive of a custom":   {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "custom-licenses/1", Source: "custom/licenses", State: "Active", Type: "Cleanup", Priority: "Low", Description: "Do it."})))},
 		"a custom name":           {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "custom/The licenses", Outcome: "Aligned", Time: reports.Noon}))), want: `status.reviews[0].reviewer "custom/The licenses" is not a reviewer`, wantIndex: 2},
+		"too many documents":      {body: encode(t, good, status(protocol.StatusReport{State: protocol.StateIdle, KnowledgeToReview: make([]string, 9)})), want: "status.knowledgeToReview has 9 entries, more than 8", wantIndex: 2},
+		"not a document":          {body: encode(t, good, status(protocol.StatusReport{State: protocol.StateIdle, KnowledgeToReview: []string{"README.md"}})), want: "status.knowledgeToReview[0] is not the path of a document", wantIndex: 2},
+		"a document twice":        {body: encode(t, good, status(protocol.StatusReport{State: protocol.StateIdle, KnowledgeToReview: []string{lesson, lesson}})), want: "status.knowledgeToReview[1] is there twice", wantIndex: 2},
 		"too many reviews":        {body: encode(t, good, status(looked(make([]protocol.ReviewStatus, 17)...))), want: "status.reviews has 17 entries, more than 16", wantIndex: 2},
 		"review of nobody":        {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "Crowd", Outcome: "Aligned", Time: reports.Noon}))), want: `status.reviews[0].reviewer "Crowd" is not a reviewer`, wantIndex: 2},
 		"outcome of a review":     {body: encode(t, good, status(looked(protocol.ReviewStatus{Reviewer: "Design", Outcome: "Bored", Time: reports.Noon}))), want: `status.reviews[0].outcome "Bored" is not one of Aligned, MinorDrift, MajorDivergence, Skipped`, wantIndex: 2},

@@ -5,8 +5,10 @@ package runstatus
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -32,4 +34,20 @@ func KnowledgeMessage(k protocol.KnowledgeReport) string {
 		message = fmt.Sprintf("Agents do not get these documents and %d more: %s.", k.More, strings.Join(documents, "; "))
 	}
 	return Clean(message, maxMessage)
+}
+
+// validateToReview names the first path that no watchdog of ours would send.
+func validateToReview(paths []string) error {
+	if n := len(paths); n > protocol.MaxKnowledgeToReview {
+		return fmt.Errorf("status.knowledgeToReview has %d entries, more than %d", n, protocol.MaxKnowledgeToReview)
+	}
+	for i, path := range paths {
+		if _, _, err := knowledge.Locate(path); err != nil || len(path) > protocol.MaxKnowledgePath {
+			return fmt.Errorf("status.knowledgeToReview[%d] is not the path of a document", i)
+		}
+		if slices.Contains(paths[:i], path) {
+			return fmt.Errorf("status.knowledgeToReview[%d] is there twice", i)
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@
 package runstatus
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,26 @@ func TestRObsReviewsInTheStatus(t *testing.T) {
 			t.Errorf("report %d of epoch %d: new are %+v, want %+v", step.report.Sequence, step.report.Epoch, news, step.news)
 		}
 		run = next
+	}
+}
+
+// TestRObsDocumentsToReview: a report with reviews says which documents wait for a user, and one without any leaves them.
+func TestRObsDocumentsToReview(t *testing.T) {
+	looked := []protocol.ReviewStatus{{Reviewer: "Knowledge", Outcome: "Aligned", Time: reports.Noon}}
+	run := v1alpha1.RunStatus{}
+	for i, step := range []struct {
+		report protocol.StatusReport
+		want   []string
+	}{
+		{protocol.StatusReport{State: protocol.StateActive}, nil},
+		{protocol.StatusReport{State: protocol.StateActive, Reviews: looked, KnowledgeToReview: []string{lesson}}, []string{lesson}},
+		{protocol.StatusReport{State: protocol.StatePreparing}, []string{lesson}},
+		{protocol.StatusReport{State: protocol.StateActive, Reviews: looked}, nil},
+	} {
+		run = Fold(run, "f", 1, []protocol.Report{reports.New(1, int64(i)+1, step.report)})
+		if !slices.Equal(run.KnowledgeToReview, step.want) {
+			t.Errorf("step %d: %q, want %q", i, run.KnowledgeToReview, step.want)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func validateStatus(s protocol.StatusReport) error {
 			return errors.New("status.usage has a negative number")
 		}
 	}
-	return errors.Join(validateGates("status.deliveryGates", s.DeliveryGates), validateQuestion("status.question", s.Question), validatePlace(s), validateConversation(s.Conversation), validateDirectives(s.Directives), validateReviews(s.Reviews),
+	return errors.Join(validateGates("status.deliveryGates", s.DeliveryGates), validateQuestion("status.question", s.Question), validatePlace(s), validateConversation(s.Conversation), validateDirectives(s.Directives), validateReviews(s.Reviews), validateToReview(s.KnowledgeToReview),
 		hash("status.base", s.Base), hash("status.head", s.Head))
 }
 
@@ -143,6 +143,9 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 	applyConversation(run, s.Conversation)
 	applyDirectives(run, s.Directives)
 	applyReviews(run, s.Reviews)
+	if len(s.Reviews) > 0 { // without a review, the watchdog does not know the documents yet
+		run.KnowledgeToReview = s.KnowledgeToReview
+	}
 	run.Tasks = nil
 	for _, t := range s.Tasks {
 		status := v1alpha1.TaskStatus{Name: Clean(t.Name, maxName), State: t.State, Corrections: int32(t.Corrections), Message: Clean(t.Message, protocol.MaxTaskMessage)} //nolint:gosec // validated
@@ -228,6 +231,7 @@ func boundStatus(run *v1alpha1.RunStatus) {
 	boundConversation(run)
 	boundDirectives(run)
 	boundReviews(run)
+	run.KnowledgeToReview = plain.CutList(run.KnowledgeToReview, protocol.MaxKnowledgeToReview)
 	run.BudgetWarning, run.SupervisorCostWarning = plain.CutRunes(run.BudgetWarning, maxText), plain.CutRunes(run.SupervisorCostWarning, maxText)
 	if u := run.Usage; u != nil {
 		u.Cost = plain.CutRunes(u.Cost, maxCost)

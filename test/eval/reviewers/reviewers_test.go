@@ -248,7 +248,7 @@ func (b breakpoint) decide(t *testing.T, arguments json.RawMessage) (o outcome) 
 		t.Fatal(err)
 	}
 	store := knowledge.Store{Files: []knowledge.File{{Path: names, Size: int64(len(personal)), Regular: true}}, Base: []knowledge.Document{theirs}}
-	changed, _ := store.Write(a.Documents, knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: "shop", Task: "work/one"})
+	changed, _, _ := store.Write(a.Documents, knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: "shop", Task: "work/one"})
 	for _, d := range changed {
 		clean, err := secrets.NewRedactor().Redact(context.Background(), secrets.Budget, []byte(d.Text()))
 		if err != nil {

@@ -2074,6 +2074,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: final
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.FinalReport
+    - name: knowledgeToReview
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: lastCheckpoint
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.CheckpointSummary

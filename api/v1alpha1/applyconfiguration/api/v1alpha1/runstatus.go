@@ -62,6 +62,8 @@ type RunStatusApplyConfiguration struct {
 	Directives []DirectiveStatusApplyConfiguration `json:"directives,omitempty"`
 	// reviews are the newest reviews, the newest last. The ledger keeps them all.
 	Reviews []ReviewStatusApplyConfiguration `json:"reviews,omitempty"`
+	// knowledgeToReview are the paths of documents that reviewers have written and that a user has to merge before agents get them, at most 8. The last commit of the delivery has them.
+	KnowledgeToReview []string `json:"knowledgeToReview,omitempty"`
 	// plan is the plan that a model has proposed (spec.planning), or why there is none.
 	Plan *ProposedPlanApplyConfiguration `json:"plan,omitempty"`
 }
@@ -290,6 +292,16 @@ func (b *RunStatusApplyConfiguration) WithReviews(values ...*ReviewStatusApplyCo
 			panic("nil value passed to WithReviews")
 		}
 		b.Reviews = append(b.Reviews, *values[i])
+	}
+	return b
+}
+
+// WithKnowledgeToReview adds the given value to the KnowledgeToReview field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the KnowledgeToReview field.
+func (b *RunStatusApplyConfiguration) WithKnowledgeToReview(values ...string) *RunStatusApplyConfiguration {
+	for i := range values {
+		b.KnowledgeToReview = append(b.KnowledgeToReview, values[i])
 	}
 	return b
 }
