@@ -79,7 +79,16 @@ func (x *acts) commitTree(ctx context.Context, o protocol.Orders, made *journal.
 	if err != nil || now == id {
 		return err
 	}
-	if err := repo.UpdateRefs(ctx, []git.RefUpdate{{Name: protocol.RefKnowledge, Old: now, New: id}}); err != nil {
+	moves := []git.RefUpdate{{Name: protocol.RefKnowledge, Old: now, New: id}}
+	if !now.IsZero() { // the journal speaks of that commit, so that the record of the Feature is whole only with it
+		keep := protocol.RefReplaced + "/" + now.String()
+		kept, err := repo.Ref(ctx, keep)
+		if err != nil {
+			return err
+		}
+		moves = append(moves, git.RefUpdate{Name: keep, Old: kept, New: now})
+	}
+	if err := repo.UpdateRefs(ctx, moves); err != nil {
 		return err
 	}
 	return x.attempt.options.Probe.After("knowledge committed")

@@ -163,3 +163,24 @@ func TestALinkInPlaceOfTheDocuments(t *testing.T) {
 		t.Errorf("head %s: %s", f.Head, f.Message)
 	}
 }
+
+// TestEarlierCommitsWithDocumentsStay: pruning drops none that the journal speaks of, so that the record of the Feature stays whole.
+func TestEarlierCommitsWithDocumentsStay(t *testing.T) {
+	t.Parallel()
+	w, run := newLearned(t, map[string]string{"design/form.md": saying("provisional", "* Forms post to /save.")}, approval, nil)
+	first := run.finish()
+	wantFinal(t, first, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	w.learned(map[string]string{"lessons/flush.md": saying("provisional", "* Flush before the answer.")})
+	second := w.seal(2)
+	wantFinal(t, second, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	if first.Head == second.Head {
+		t.Fatalf("another document makes another commit, and not %s", first.Head)
+	}
+	w.tidy = true
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.ApprovedCommit = second.Head })
+	wantFinal(t, w.start(3, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	code, out := verify(t, w.paths.Trusted, "--json")
+	if code != 0 || !strings.Contains(out, second.Head) {
+		t.Errorf("code %d, want the delivery %s\n%s", code, second.Head, out)
+	}
+}

@@ -132,7 +132,7 @@ const (
 	// RefDelivery is the last promoted commit; what is pushed.
 	RefDelivery = "refs/tidewaiter/delivery"
 	// RefReplaced, followed by "/" and a commit, keeps that commit: it was the delivery before its history was made one
-	// commit on the base.
+	// commit on the base, or RefKnowledge before other documents took its place.
 	RefReplaced = "refs/tidewaiter/replaced"
 	// RefKnowledge is the newest commit with the documents of reviewers. It follows a commit that was the delivery then.
 	RefKnowledge = "refs/tidewaiter/knowledge"
