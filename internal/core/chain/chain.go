@@ -246,6 +246,7 @@ func (w *walk) squashed(link string, q journal.Squashed) error {
 
 // knowledge checks the commit with the documents of reviewers: its one parent is the delivery.
 func (w *walk) knowledge(link string, k journal.KnowledgeCommitted) error {
+	w.result.Delivery = k.Commit
 	if k.Commit == k.On { // there is no such commit any more
 		return nil
 	}

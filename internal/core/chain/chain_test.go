@@ -251,6 +251,9 @@ func TestACommitWithDocuments(t *testing.T) {
 	f := newFeature(t)
 	f.learn("l", "d5", "t5", "d5")
 	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "l", Branch: "x"}})
+	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "l" {
+		t.Errorf("the commit is the delivery: %v, %+v", err, got)
+	}
 	f.note(journal.Record{KnowledgeCommitted: &journal.KnowledgeCommitted{On: "d5", Commit: "d5", Tree: "t5"}}) // taken back
 	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: protocol.Valid,
 		Report: protocol.CheckpointReport{Previous: 5}})
