@@ -294,6 +294,17 @@ func TestRInjSelect(t *testing.T) {
 	}
 }
 
+// TestADeprecatedDocumentSupersedesNone: a document that does not hold takes the place of no other one.
+func TestADeprecatedDocumentSupersedesNone(t *testing.T) {
+	s := knowledge.Select([]knowledge.Document{
+		document(knowledge.Conventions, "first"), document(knowledge.Conventions, "second", with(knowledge.StatusDeprecated, knowledge.Medium), instead("docs/knowledge/conventions/first.md")),
+	}, knowledge.Task{Text: "Do it."}, 4000)
+	given, left := s.Told()
+	if diff := cmp.Diff([][]string{{"docs/knowledge/conventions/first.md"}, {"docs/knowledge/conventions/second.md is deprecated"}}, [][]string{given, left}); diff != "" {
+		t.Errorf("given and left (-want +got):\n%s", diff)
+	}
+}
+
 // TestPatternsThatTakeLong: what one document costs does not make others meet the task, whatever its status.
 func TestPatternsThatTakeLong(t *testing.T) {
 	var documents []knowledge.Document

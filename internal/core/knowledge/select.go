@@ -145,7 +145,8 @@ func Select(documents []Document, t Task, budget int) Selection {
 	return s
 }
 
-// superseded says which documents another one supersedes: by the path of the first one that does. A provisional document supersedes no established one.
+// superseded says which documents another one supersedes: by the path of the first one that does. A provisional document supersedes no established one, and
+// a deprecated document none.
 func superseded(documents []Document) map[string]string {
 	status := make(map[string]Status, len(documents))
 	for _, d := range documents {
@@ -153,6 +154,9 @@ func superseded(documents []Document) map[string]string {
 	}
 	by := map[string]string{}
 	for _, d := range documents {
+		if d.Status == StatusDeprecated {
+			continue
+		}
 		for _, other := range d.Supersedes {
 			if by[other] == "" && (d.Status != StatusProvisional || status[other] != StatusEstablished) {
 				by[other] = d.Path
