@@ -126,3 +126,28 @@ func TestDocumentsProveThemselvesAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestASnapshotKeepsAFaultOfATaskWithoutDocuments: its agent had documents when the fault was found, and gets none any more.
+func TestASnapshotKeepsAFaultOfATaskWithoutDocuments(t *testing.T) {
+	l := newLife("a")
+	l.begin("a", errorsPath)
+	l.checkpoint("a", "", protocol.Invalid)
+	l.records = append(l.records, attempt2, journal.Record{TaskBegun: &journal.TaskBegun{Name: "a"}})
+	before, err := journal.Replay(l.records)
+	if err != nil || !before.Tasks["a"].Faulty {
+		t.Fatalf("%v, %+v", err, before.Tasks["a"])
+	}
+	if _, err := journal.Replay(append(l.records, snapshotOf(t, 1, l.records...))); err != nil {
+		t.Errorf("the journal cannot be read any more: %v", err)
+	}
+}
+
+// TestADocumentThatDoesNotHoldIsNotEstablished: a review establishes a document that has proved itself, and then says that it does not hold.
+func TestADocumentThatDoesNotHoldIsNotEstablished(t *testing.T) {
+	r := wrote(1, journal.Written{Path: errorsPath, Text: "deprecated"})
+	r.Reviewed.Established = []journal.Written{{Path: errorsPath, Text: "established"}}
+	s, err := journal.Replay([]journal.Record{attempt1, base, reviewedOrders("form"), r})
+	if err != nil || s.Written[errorsPath] != "deprecated" {
+		t.Errorf("%v, %q", err, s.Written[errorsPath])
+	}
+}

@@ -94,7 +94,7 @@ func (s *State) reviewed(r Record) error {
 		return nil
 	}
 	s.unproved(objects(v.Directives))
-	for _, d := range slices.Concat(v.Documents, v.Established) {
+	for _, d := range slices.Concat(v.Established, v.Documents) { // a document that has proved itself can be deprecated by the same review
 		if _, _, err := knowledge.Locate(d.Path); err != nil || d.Text == "" { // the reader of documents may become stricter: it leaves them out then
 			return fmt.Errorf("a review of %q with the document %q", v.Reviewer, d.Path)
 		}

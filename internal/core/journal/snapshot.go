@@ -71,7 +71,7 @@ func (s *State) snapshot(n Snapshot) error {
 			t.Work = protocol.TaskWork{}
 			now.Tasks[name] = t
 		}
-		if n.State.Tasks[name].Documents == nil {
+		if was := n.State.Tasks[name]; was.Documents == nil && !was.Faulty { // a faulty task had documents before, and its version knows them
 			t.Documents, t.Faulty = nil, false
 			now.Tasks[name] = t
 		}
