@@ -19,7 +19,7 @@ import (
 
 // write establishes documents of a reviewer's kinds that have proved themselves, decides which documents that it proposes count, and has the record of the review keep both.
 func (x *acts) write(ctx context.Context, o protocol.Orders, r review.Reviewer, notes []knowledge.Note, v *journal.Reviewed) error {
-	proved := x.attempt.journal.State().Proved
+	proved := x.attempt.journal.State().ProvedBeside(v.Directives)
 	if !r.Writes(o.Policy) || len(notes) == 0 && len(proved) == 0 {
 		return nil
 	}

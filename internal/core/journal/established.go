@@ -53,6 +53,12 @@ func (s *State) unproved(names func(path string) bool) {
 	}
 }
 
+// ProvedBeside is Proved without the documents that one of these directives names: whoever gives it has something against the document.
+func (s State) ProvedBeside(directives []protocol.Directive) map[string]int {
+	s.unproved(objects(directives))
+	return s.Proved
+}
+
 // objects says whether one of the directives names a document.
 func objects(directives []protocol.Directive) func(path string) bool {
 	return func(path string) bool {

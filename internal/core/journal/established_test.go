@@ -151,3 +151,18 @@ func TestADocumentThatDoesNotHoldIsNotEstablished(t *testing.T) {
 		t.Errorf("%v, %q", err, s.Written[errorsPath])
 	}
 }
+
+// TestADocumentIsNotEstablishedByTheReviewThatObjectsToIt, and what the directive does not name counts as before.
+func TestADocumentIsNotEstablishedByTheReviewThatObjectsToIt(t *testing.T) {
+	l := newLife("a")
+	l.do("a", errorsPath, namesPath)
+	s := read(t, write(t, l.records...))
+	naming := finding("a")
+	naming.Description = "Do not do what " + errorsPath + " says."
+	if diff := cmp.Diff(map[string]int{namesPath: 1}, s.ProvedBeside([]protocol.Directive{naming})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{errorsPath: 1, namesPath: 1}, s.Proved); diff != "" {
+		t.Errorf("the state has changed (-want +got):\n%s", diff)
+	}
+}
