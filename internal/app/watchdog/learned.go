@@ -5,6 +5,7 @@ package watchdog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -79,19 +80,31 @@ func (x *acts) commitTree(ctx context.Context, o protocol.Orders, made *journal.
 	if err != nil || now == id {
 		return err
 	}
-	moves := []git.RefUpdate{{Name: protocol.RefKnowledge, Old: now, New: id}}
-	if !now.IsZero() { // the journal speaks of that commit, so that the record of the Feature is whole only with it
-		keep := protocol.RefReplaced + "/" + now.String()
-		kept, err := repo.Ref(ctx, keep)
-		if err != nil {
-			return err
-		}
-		moves = append(moves, git.RefUpdate{Name: keep, Old: kept, New: now})
+	moves, err := x.replaced(ctx, now)
+	if err != nil {
+		return err
 	}
-	if err := repo.UpdateRefs(ctx, moves); err != nil {
+	if err := repo.UpdateRefs(ctx, append(moves, git.RefUpdate{Name: protocol.RefKnowledge, Old: now, New: id})); err != nil {
 		return err
 	}
 	return x.attempt.options.Probe.After("knowledge committed")
+}
+
+// replaced keeps an earlier commit with documents by a ref of its own: the journal speaks of it, so that the record of the Feature is whole only with it. A commit
+// that a crash left before the journal had it can be gone.
+func (x *acts) replaced(ctx context.Context, earlier objects.ID) ([]git.RefUpdate, error) {
+	if earlier.IsZero() {
+		return nil, nil
+	}
+	repo := x.services.repository
+	if _, _, err := repo.Objects().Stat(ctx, earlier); errors.Is(err, git.ErrNoObject) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	ref := protocol.RefReplaced + "/" + earlier.String()
+	kept, err := repo.Ref(ctx, ref)
+	return []git.RefUpdate{{Name: ref, Old: kept, New: earlier}}, err
 }
 
 // treeWith is a tree with the documents that reviewers have written and an index of all documents. It says how many documents differ from the ones in
