@@ -316,10 +316,12 @@ func (s Store) room(next []Document) bool {
 	}
 	read, _ := Pick(s.Files)
 	size, files, written := int64(0), len(read), 0
-	for _, f := range read {
-		size += f.Size
-	}
 	all := s.with(next)
+	for _, f := range read {
+		if find(all, f.Path) == nil { // a written document takes the place of the file
+			size += f.Size
+		}
+	}
 	for i := range all {
 		written += len(all[i].Text())
 		if !slices.ContainsFunc(read, func(f File) bool { return f.Path == all[i].Path }) {

@@ -253,6 +253,20 @@ func TestTheStoreHasBounds(t *testing.T) {
 	}
 }
 
+// TestADocumentTakesItsOwnRoom: a document of a repository that is nearly full can be deprecated, because its file does not stand there twice.
+func TestADocumentTakesItsOwnRoom(t *testing.T) {
+	s := known()
+	for i := range 31 {
+		s.Files = append(s.Files, knowledge.File{Path: fmt.Sprintf("docs/knowledge/lessons/l%d.md", i), Size: knowledge.MaxSize, Regular: true})
+	}
+	long := slices.IndexFunc(s.Base, func(d knowledge.Document) bool { return d.Path == errorsFile })
+	s.Base[long].Rationale = []string{strings.Repeat("a", 7000)}
+	s.Files[long].Size = int64(len(s.Base[long].Text()))
+	if changed, cause := s.Apply(knowledge.Note{Contradicts: &knowledge.Contradiction{Path: errorsFile, Reason: "Errors are values now."}}, style); cause != "" || len(changed) != 1 {
+		t.Errorf("%q, %d documents", cause, len(changed))
+	}
+}
+
 // TestWrittenDocumentsHold in place of those at the base.
 func TestWrittenDocumentsHold(t *testing.T) {
 	s := known()
