@@ -22,7 +22,7 @@ type Asked struct {
 }
 
 // MaxAsked bounds the text of a question, in bytes.
-const MaxAsked = MaxQuestion + len(toolIs) + 3*len("\n\n")
+const MaxAsked = MaxQuestion + len(toolIs) + len("\n\n\n\n: \n\n")
 
 // toolIs introduces the tool in the text of a question.
 const toolIs = "The tool of the answer, "

@@ -15,6 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
+	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 )
 
 // TestAskedIsWhatTheModelGets: the text has every part of the question, its digest is the one that sha256sum gives, and a scene of any size keeps the bound.
@@ -36,6 +37,14 @@ func TestAskedIsWhatTheModelGets(t *testing.T) {
 				t.Errorf("%s: %d bytes", name, len(a.Question))
 			}
 		}
+	}
+}
+
+// TestTheLargestQuestionKeepsItsBound: one of MaxQuestion bytes has at most MaxAsked as a text.
+func TestTheLargestQuestionKeepsItsBound(t *testing.T) {
+	a := review.NewAsked(speech.Question{Text: strings.Repeat("a", review.MaxQuestion)})
+	if len(a.Question) > review.MaxAsked {
+		t.Errorf("%d bytes, and MaxAsked is %d", len(a.Question), review.MaxAsked)
 	}
 }
 
