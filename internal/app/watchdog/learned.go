@@ -122,7 +122,7 @@ func (x *acts) treeWith(ctx context.Context, tree string, written map[string]str
 	if err != nil {
 		return root, 0, nil, err
 	}
-	documents, left, err := placeable(ctx, before, written)
+	documents, left, err := x.placeable(ctx, before, written)
 	if err != nil {
 		return root, 0, nil, err
 	}
@@ -158,12 +158,16 @@ func (x *acts) treeWith(ctx context.Context, tree string, written map[string]str
 	return after.ID, changed, left, nil
 }
 
-// placeable are the written documents that can stand in a tree: they keep to the format of this version, have no secrets, and nothing but documents stands in
-// their way.
-func placeable(ctx context.Context, tree *objects.Tree, written map[string]string) (documents []knowledge.Document, left []knowledge.Answer, err error) {
+// placeable are the written documents that can stand in a tree: they keep to the format of this version, have no secrets, and nothing but documents that reviewers
+// know stands in their way.
+func (x *acts) placeable(ctx context.Context, tree *objects.Tree, written map[string]string) (documents []knowledge.Document, left []knowledge.Answer, err error) {
 	scanner := secrets.New()
 	for _, file := range slices.Sorted(maps.Keys(written)) {
-		why, text := occupied(tree, file), []byte(written[file])
+		why, err := x.taken(ctx, tree, file)
+		if err != nil {
+			return nil, nil, err
+		}
+		text := []byte(written[file])
 		d, unfit := knowledge.Parse(file, text)
 		if unfit != nil {
 			why = unfit.Error()
@@ -184,6 +188,27 @@ func placeable(ctx context.Context, tree *objects.Tree, written map[string]strin
 		documents = append(documents, d)
 	}
 	return documents, left, nil
+}
+
+// taken says why no document of reviewers can stand at a path of a tree; empty if one can. Reviewers know the file of the base. An agent changes it while its
+// policy gives no knowledge, or only audits, and its work counts for more.
+func (x *acts) taken(ctx context.Context, tree *objects.Tree, file string) (why string, err error) {
+	if why = occupied(tree, file); why != "" {
+		return why, nil
+	}
+	base, err := objects.ParseID(x.attempt.journal.State().Base.Tree)
+	if err != nil {
+		return "", err
+	}
+	was, _, err := x.services.repository.Entry(ctx, base, file)
+	var now objects.ID
+	if e := tree.Lookup(file); e != nil {
+		now = e.ID
+	}
+	if err == nil && now != was.ID {
+		why = "the work adds, changes or deletes that file"
+	}
+	return why, err
 }
 
 // occupied says why no document can stand at a path of a tree; empty if one can.

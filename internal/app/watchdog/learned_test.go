@@ -184,3 +184,24 @@ func TestEarlierCommitsWithDocumentsStay(t *testing.T) {
 		t.Errorf("code %d, want the delivery %s\n%s", code, second.Head, out)
 	}
 }
+
+// TestADocumentOfTheWorkStays: an agent has written it while agents got no knowledge, and a reviewer takes the name later.
+func TestADocumentOfTheWorkStays(t *testing.T) {
+	t.Parallel()
+	w := newProved(t, `mkdir -p docs/knowledge/lessons && echo mine > docs/knowledge/lessons/flush.md`)
+	w.intake.Order(func(o *protocol.Orders) { o.Plan.Allowed = append(o.Plan.Allowed, "docs/**") })
+	w.intake.Order(approval)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	w.learned(map[string]string{"lessons/flush.md": saying("provisional", "* Flush before the answer."), "design/form.md": saying("provisional", "* Forms post to /save.")})
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Policy.Enforcement, o.Policy.Knowledge = policy.Audit, policy.Knowledge{Inject: true, Deliver: policy.KnowledgeCommit}
+	})
+	f := w.seal(2)
+	wantFinal(t, f, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	if got := w.trusted("show", f.Head+":docs/knowledge/lessons/flush.md"); got != "mine" {
+		t.Errorf("the work is %q", got)
+	}
+	if want := "has a document of reviewers in docs/knowledge; docs/knowledge/lessons/flush.md is left out: the work adds, changes or deletes that file"; !strings.Contains(f.Message, want) {
+		t.Errorf("the report lacks %q: %s", want, f.Message)
+	}
+}
