@@ -5,6 +5,7 @@ package watchdog
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/pod/workspace"
 )
 
 // Bounds of warnings before a checkpoint: they must cost little and not drown other messages for the agent.
@@ -64,6 +66,10 @@ func (l *loop) forewarn(ctx context.Context, _ time.Time) (supervise.Event, erro
 		return nil, nil
 	}
 	written, whole, err := l.services.workspace.Engine().Written(ctx, maxLooked)
+	if errors.Is(err, workspace.ErrBusy) {
+		l.warnings.changed(now) // the agent may write nothing more
+		return nil, nil
+	}
 	if err != nil {
 		l.attempt.options.Log.WarnContext(ctx, "Cannot warn the agent", "error", err.Error())
 		return nil, nil

@@ -20,6 +20,9 @@ import (
 // ErrClosed is returned by an engine after Close.
 var ErrClosed = errors.New("workspace engine is closed")
 
+// ErrBusy is returned by Written while the engine does something else, such as a sweep.
+var ErrBusy = errors.New("workspace engine is busy")
+
 // ErrNotRestored is wrapped when a restored workspace does not equal the tree: something still writes there, or a path
 // cannot be changed. The text names the path.
 var ErrNotRestored = errors.New("workspace does not equal the tree")

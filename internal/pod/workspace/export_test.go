@@ -30,3 +30,10 @@ func (e *Engine) Pass(n int, name func(int) string) {
 		w.event(w.watched[""], unix.IN_DELETE, []byte(name(i)))
 	}
 }
+
+// Busy keeps the engine at work while something happens, as a capture does, or a watch on a new directory.
+func (e *Engine) Busy(while func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	while()
+}

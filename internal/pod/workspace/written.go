@@ -17,10 +17,10 @@ import (
 
 // Written returns files and links that changed since the last capture began, as far as the watcher saw and at most limit of them. They are
 // changes from the base with unchecked content. Written omits a file with an unchanged size. The result is only a hint. The result whole
-// says whether these are all: there may be more than limit, and the engine knows nothing while a capture or restore is in progress.
+// says whether these are all: there may be more than limit. The error is ErrBusy while the engine does something else.
 func (e *Engine) Written(ctx context.Context, limit int) (changes []judge.Change, whole bool, err error) {
 	if !e.mu.TryLock() {
-		return nil, false, nil
+		return nil, false, ErrBusy
 	}
 	defer e.mu.Unlock()
 	if e.closed || e.base == nil {
