@@ -205,7 +205,7 @@ func ruleFields(part string) []said {
 			capacity.maxRunning changes.binaries changes.confusables changes.executables changes.hardlinks changes.hiddenCharacters changes.maxFileSize changes.maxFiles changes.maxLines changes.maxWorkspaceFiles
 			changes.maxWorkspaceSize changes.secrets changes.specialFiles changes.strayLinks changes.symlinks changes.unportableNames checks[].cel checks[].message checks[].name checks[].severity
 			concurrency.onDelivery concurrency.onLockConflict concurrency.onOverlap execution.checkpoint.interval execution.checkpoint.maxChanges execution.checkpoint.minInterval execution.checkpoint.pauseTimeout
-			execution.mode execution.promotion execution.revertOnViolation execution.strategy knowledge.inject retention.checkpoints retention.ledgerPeriod retention.maxUnpromotedSize
+			execution.mode execution.promotion execution.revertOnViolation execution.strategy knowledge.deliver knowledge.inject retention.checkpoints retention.ledgerPeriod retention.maxUnpromotedSize
 			roles[].name roles[].doctrine.maxTurnsWithoutProgress roles[].doctrine.saluteIntervalTurns roles[].pace.alternate roles[].pace.contingent roles[].pace.emergency
 			reviewers.assessor.enabled reviewers.assessor.everyTasks reviewers.assessor.instructions reviewers.assessor.onMilestone
 			reviewers.codeStyle.enabled reviewers.codeStyle.everyTasks reviewers.codeStyle.instructions reviewers.codeStyle.onMilestone
