@@ -125,7 +125,7 @@ func TestKnowledgeIsNotTheAgents(t *testing.T) {
 	w.knows(map[string]string{"conventions/names.md": saying("established", "* Name a page after its path.")})
 	f := w.start(1, nil).finish()
 	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
-	const why = "Rule project-knowledge is broken by docs/knowledge/lessons/mine.md: it was added although agents get what stands in docs/knowledge as the knowledge of their team, and only users change it."
+	const why = "Rule project-knowledge is broken by docs/knowledge/lessons/mine.md: it was added although agents get what stands in docs/knowledge as the knowledge of their team, and only users and reviewers change it."
 	if !strings.HasPrefix(f.Message, why) || w.branch() != "" {
 		t.Errorf("final %+v, delivered %q", f, w.branch())
 	}

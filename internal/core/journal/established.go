@@ -12,8 +12,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// givenTo are the paths of the documents that the agent of a task gets, as far as its record names them.
-func givenTo(k *Knowledge) []string {
+// given are the paths of the documents that the agent of a task gets, as far as its record names them.
+func (k *Knowledge) given() []string {
 	if k == nil {
 		return nil
 	}

@@ -136,7 +136,7 @@ func (s *State) begun(b TaskBegun) error {
 	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations, InPods: was.InPods, Corrections: corrections,
 		Interrupted: goes, Asked: asked, Parked: was.Parked,
 		From: cmp.Or(was.From, b.From), WentBack: was.WentBack, Before: was.Before, Work: was.Work, Failures: was.Failures, Since: since, Chosen: was.Chosen,
-		Documents: givenTo(b.Knowledge), Faulty: was.Faulty}
+		Documents: b.Knowledge.given(), Faulty: was.Faulty}
 	return nil
 }
 

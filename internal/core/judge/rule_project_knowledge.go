@@ -27,7 +27,7 @@ func projectKnowledge() Rule {
 				return closesBy(v.compile([]string{policy.KnowledgeDir + "/**"}, true).match)
 			},
 			message: func(_ *view, c Change, _ string) string {
-				return fmt.Sprintf("it was %s although agents get what stands in %s as the knowledge of their team, and only users change it", c.done(), policy.KnowledgeDir)
+				return fmt.Sprintf("it was %s although agents get what stands in %s as the knowledge of their team, and only users and reviewers change it", c.done(), policy.KnowledgeDir)
 			},
 		},
 		Reject: []Sample{

@@ -239,7 +239,7 @@ func (s Store) noted(n Note, by Author) (Document, Cause) {
 		}
 	}
 	d.Changelog = logged(d.Changelog, by, what)
-	return d, misfit(d)
+	return d, d.misfit()
 }
 
 // holder of the name of a document: the provisional one of the same author that it changes, or nil. Taken says that something else has the name.
@@ -275,7 +275,7 @@ func (s Store) deprecated(c Contradiction, by Author) (Document, Cause) {
 	d := *before
 	d.Author, d.Status = by.String(), StatusDeprecated
 	d.Changelog = logged(d.Changelog, by, string(StatusDeprecated)+": "+reason)
-	return d, misfit(d)
+	return d, d.misfit()
 }
 
 // equal says whether two documents have the same values.
@@ -294,7 +294,7 @@ func (s Store) Establish(proved map[string]int, by Author) (changed []Document) 
 		}
 		d.Author, d.Status = by.String(), StatusEstablished
 		d.Changelog = logged(d.Changelog, by, fmt.Sprintf("%s: it was followed in %d tasks", StatusEstablished, proved[d.Path]))
-		if misfit(d) == "" && s.room(append(slices.Clone(changed), d)) {
+		if d.misfit() == "" && s.room(append(slices.Clone(changed), d)) {
 			changed = append(changed, d)
 		}
 	}
@@ -302,7 +302,7 @@ func (s Store) Establish(proved map[string]int, by Author) (changed []Document) 
 }
 
 // misfit says whether a document does not keep to the format. A text that ends its line or its section leads to another document.
-func misfit(d Document) Cause {
+func (d Document) misfit() Cause {
 	if read, err := Parse(d.Path, []byte(d.Text())); err != nil || !read.equal(d) {
 		return Unfit
 	}

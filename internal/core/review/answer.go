@@ -63,7 +63,7 @@ type Finding struct {
 }
 
 // tool that the model has to call.
-func tool(r Reviewer, writes bool) speech.Tool {
+func (r Reviewer) tool(writes bool) speech.Tool {
 	t := speech.Tool{Name: "report_findings", Description: "Reports what the review has found.", Schema: json.RawMessage(Schema(r, writes))}
 	if r.Mute {
 		t.Name, t.Description = "write_documents", "Writes down what the next agents should know."

@@ -141,7 +141,7 @@ func Question(s Scene) speech.Question {
 	if most <= 0 || most > MaxFindings {
 		most = MaxFindings
 	}
-	q := speech.Question{System: plain.CutBytes(clean(s.Reviewer.Remit, maxRemit), maxRemit) + "\n", Tool: tool(s.Reviewer, s.Writes)}
+	q := speech.Question{System: plain.CutBytes(clean(s.Reviewer.Remit, maxRemit), maxRemit) + "\n", Tool: s.Reviewer.tool(s.Writes)}
 	switch r := s.Reviewer; {
 	case r.Assesses:
 		q.System, q.Tool, s.Answered, s.Mended = q.System+verdictSystem, verdictTool(), nil, nil
