@@ -22,7 +22,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 )
 
-// reachEnv makes the test binary a program that tries to have PID 1 asked to end: with "all", by every system call, each in
+// reachEnv makes the test binary a program that tries to have PID 1 asked to end: with "all", by each system call, each in
 // a process of its own; with a number, by that call.
 const reachEnv = "TIDEWAITER_TEST_REACH"
 
@@ -59,16 +59,18 @@ func reach(text string) error {
 	return nil
 }
 
-// makesProcesses names the calls that are left out: what they make would make the calls behind them as well, and so on.
-func makesProcesses(call int) bool {
-	return slices.Contains([]int{sysFork, sysVfork, unix.SYS_CLONE, unix.SYS_CLONE3}, call)
+// leftOut names the calls that are not tried. What fork(2) and its like make would make the calls behind them as well, and so on. With the number of a
+// thread for a request, ptrace(2) may attach to the program that tries all calls: the attaching process ends, and the kernel leaves the program stopped
+// for good. TestHardenClosesThisProcess attaches to PID 1.
+func leftOut(call int) bool {
+	return slices.Contains([]int{sysFork, sysVfork, unix.SYS_CLONE, unix.SYS_CLONE3, unix.SYS_PTRACE}, call)
 }
 
 func reachByAll() error {
 	var calls sync.WaitGroup
 	slots, failed := make(chan struct{}, callsAtOnce), make(chan error, lastCall)
 	for call := range lastCall {
-		if makesProcesses(call) {
+		if leftOut(call) {
 			continue
 		}
 		slots <- struct{}{}
@@ -135,7 +137,7 @@ func waysToReach(thread int) (all [][6]uintptr) {
 	}
 }
 
-// TestNobodyInsideAsksToEnd tries each system call of the kernel, those that later kernels may have too, with what would name
+// TestNobodyInsideAsksToEnd tries the system calls of the kernel, those that later kernels may have too, with what would name
 // a thread of PID 1. It looks at the effect alone: which of them the filter denies is TestFilter's matter.
 func TestNobodyInsideAsksToEnd(t *testing.T) {
 	container.Run(t, func(t *testing.T) {
