@@ -46,11 +46,7 @@ func reviewing(t *testing.T, s scale, b *board.Board) {
 		mu.Unlock()
 		time.Sleep(thinks)
 		w.Header().Set("Content-Type", "application/json")
-		answer := `{"summary":"Nothing.","findings":[{"path":"web/f7.go","line":3,"quote":"line 3 of","rule":"naming","description":"Name it","priority":"Low"}]}`
-		tool := "report_findings"
-		if bytes.Contains(body, []byte("give_verdict")) {
-			tool, answer = "give_verdict", `{"verdict":"Aligned","reason":"It follows the request."}`
-		}
+		tool, answer := answerTo(body)
 		_, _ = fmt.Fprintf(w, `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t","name":%q,"input":%s}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`, tool, answer)
 	}))
 	defer server.Close()
@@ -80,6 +76,17 @@ func reviewing(t *testing.T, s scale, b *board.Board) {
 	selecting(t, s, b)
 }
 
+// answerTo is the tool that a question wants called, and what is given to it.
+func answerTo(question []byte) (tool, arguments string) {
+	switch {
+	case bytes.Contains(question, []byte("give_verdict")):
+		return "give_verdict", `{"verdict":"Aligned","reason":"It follows the request."}`
+	case bytes.Contains(question, []byte("write_documents")):
+		return "write_documents", `{"summary":"Nothing.","documents":[]}`
+	}
+	return "report_findings", `{"summary":"Nothing.","findings":[{"path":"web/f7.go","line":3,"quote":"line 3 of","rule":"naming","description":"Name it","priority":"Low"}]}`
+}
+
 // breakpointScene has about as many changes as a watchdog compares line by line.
 func breakpointScene() review.Scene {
 	s := review.Scene{Request: strings.Repeat("Add a form. ", 100), Task: "page/form", Milestone: "page", Nonce: "aBcDeFgHiJkL"}
@@ -100,7 +107,7 @@ func look(t *testing.T, desk *consult.Desk, scene review.Scene, name string) {
 	if !known {
 		t.Fatalf("no reviewer %s", name)
 	}
-	scene.Reviewer = r
+	scene.Reviewer, scene.Writes = r, true
 	question := review.Question(scene)
 	asked := review.NewAsked(question)
 	var answer review.Answer
@@ -109,7 +116,7 @@ func look(t *testing.T, desk *consult.Desk, scene review.Scene, name string) {
 			_, objection = review.ReadVerdict(arguments)
 			return objection
 		}
-		answer, objection = review.Read(r, false, arguments)
+		answer, objection = review.Read(r, true, arguments)
 		return objection
 	})
 	if err != nil {
