@@ -22,9 +22,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// recordAs names the version whose volumes are recorded: go test ./internal/app/watchdog -run TestRecordedVolumes -record 0.1. Do
-// so before a change to what is written there; the recordings of all versions are read by TestRecordedVolumes.
-var recordAs = flag.String("record", "", "record the volumes that this version writes as those of the version with this name")
+// recordAs names the version whose volumes are recorded, and may name one of the lives: go test ./internal/app/watchdog -run TestRecordedVolumes
+// -record 0.6/learned. Do so before a change to what is written there; the recordings of all versions are read by TestRecordedVolumes.
+var recordAs = flag.String("record", "", "record the volumes that this version writes as those of the `version`, or version/life, with this name")
 
 const recordings = "testdata/recorded"
 
@@ -215,6 +215,11 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"learned": func(t *testing.T) *world {
+		w, _ := newWriting(t, oneLesson, "established", withAssessor(oneDrift), func(o *protocol.Orders) { o.Policy.Knowledge.Deliver = policy.KnowledgeCommit })
+		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"unlisted": func(t *testing.T) *world {
 		w := newListed(t, "form", "save")
 		p := w.start(1, nil)
@@ -241,9 +246,16 @@ var recorded = map[string]func(t *testing.T) *world{
 	},
 }
 
-// record lives every life once and keeps what is left of it.
-func record(t *testing.T, version string) {
+// record lives every life once, or only the one that is named, and keeps what is left of it.
+func record(t *testing.T, as string) {
+	version, only, one := strings.Cut(as, "/")
+	if _, known := recorded[only]; one && !known {
+		t.Fatalf("no life has the name %q", only)
+	}
 	for name, live := range recorded {
+		if one && name != only {
+			continue
+		}
 		w := live(t)
 		archive := filepath.Join(recordings, version, name+".tar.gz")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(archive), 0o755), pack(archive, w.dir, "trusted", "workspace")); err != nil {
