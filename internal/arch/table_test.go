@@ -297,7 +297,7 @@ func testRows() []row {
 			"internal/core/protocol", "test/bench/board", "test/cluster", "github.com/prometheus/client_model/", "github.com/prometheus/common/",
 		})},
 		{pkg: "test/eval", why: "plays labelled runs to the supervisor, and some through the proxy of a watchdog, as the agents' clients would send them", tests: with(core, []string{"internal/app/watchdog/steer", "internal/pod/modelproxy"})},
-		{pkg: "test/eval/reviewers", why: "plays labelled breakpoints to the reviewers, and asks a real model if there is one", tests: with(core, []string{"internal/pod/modelclient", "internal/testkit/provider"})},
+		{pkg: "test/eval/reviewers", why: "plays labelled breakpoints and small tasks, with a real model if there is one", tests: with(core, []string{"internal/pod/modelclient", "internal/testkit/provider"})},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},

@@ -85,8 +85,14 @@ func (m model) relay(w http.ResponseWriter, r *http.Request, prefix string) erro
 	return err
 }
 
-// ask a question once, and return the arguments of the answer. An answer without any counts as one that says nothing.
-func ask(t *testing.T, client *modelclient.Client, q speech.Question) json.RawMessage {
+// answered is what a question brought: the arguments of the answer, and the tokens that both took.
+type answered struct {
+	arguments json.RawMessage
+	tokens    int64
+}
+
+// ask a question once. An answer without arguments counts as one that says nothing.
+func ask(t *testing.T, client *modelclient.Client, q speech.Question) answered {
 	t.Helper()
 	body, err := client.Speech().Body(q.First(maxOutput))
 	if err != nil {
@@ -99,9 +105,9 @@ func ask(t *testing.T, client *modelclient.Client, q speech.Question) json.RawMe
 	arguments, objection := q.Arguments(answer)
 	if objection != "" {
 		t.Logf("%s: %s", q.Tool.Name, objection)
-		return json.RawMessage("{}")
+		arguments = json.RawMessage("{}")
 	}
-	return arguments
+	return answered{arguments, answer.Usage.Total()}
 }
 
 // TestAModelIsAsked: what a model answers comes back as it was said, in each dialect. The model is the scripted provider.
@@ -118,23 +124,26 @@ func TestAModelIsAsked(t *testing.T) {
 			}
 			q := review.Question(b.scene)
 			b.scene.Team = fmt.Sprintf("```script %s\nturns:\n- tool: {name: %s, input: %s}\n```", q.Tool.Name, q.Tool.Name, said)
-			if got := b.decide(t, ask(t, client, review.Question(b.scene))); !b.finds(got) {
+			if got := b.decide(t, ask(t, client, review.Question(b.scene)).arguments); !b.finds(got) {
 				t.Errorf("%s: %s: %+v", dialect, b.path, got)
 			}
 		}
 	}
 }
 
-// TestModel plays the breakpoints to a real model, if the environment names one. No figure of it fails the test.
+// TestModel plays the breakpoints and the chores to a real model, if the environment names one. No figure of it fails the test.
 func TestModel(t *testing.T) {
 	m := model{url: os.Getenv(envURL), key: os.Getenv(envKey), name: os.Getenv(envModel), dialect: os.Getenv(envDialect)}
 	if m.url == "" || m.key == "" {
 		if os.Getenv("TIDEWAITER_EVAL") != "" {
-			fmt.Printf("### A real model\n\nNone was asked: %s and %s are not set.\n\n", envURL, envKey)
+			fmt.Printf("### A real model\n\nNo model is asked, and there are no tables of conventions and of work with reviewers: %s and %s are not set.\n\n", envURL, envKey)
 		}
 		return
 	}
 	client := m.client(t)
-	table, _, refused := play(t, m.name, func(_ breakpoint, _ int, q speech.Question) json.RawMessage { return ask(t, client, q) })
+	table, _, refused := play(t, m.name, func(_ breakpoint, _ int, q speech.Question) json.RawMessage { return ask(t, client, q).arguments })
 	fmt.Printf("%s\nAnswers that the schema refuses: %d\n\n", table, len(refused))
+	list := chores()
+	w := worker{ask: func(q speech.Question) answered { return ask(t, client, q) }, script: func(chore, string) string { return "" }}
+	fmt.Println(tables(measure(t, list, w.chores(t, list))))
 }
