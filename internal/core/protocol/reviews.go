@@ -54,7 +54,7 @@ func ReviewOutcomes() []string {
 
 // FindingReasons are the reasons why a finding of a reviewer does not count: core/review says what each means.
 func FindingReasons() []string {
-	return []string{"NotInTree", "QuoteNotThere", "Unusable", "Known", "Repeated", "TooMany", "NotShown"}
+	return []string{"NotInTree", "QuoteNotThere", "DesignOutdated", "Unusable", "Known", "Repeated", "TooMany", "NotShown"}
 }
 
 // ReviewStatus is what a reviewer said after a task.

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
@@ -60,7 +62,17 @@ type Finding struct {
 	Rationale   string `json:"rationale"`
 	// Priority is one of the priorities of directives.
 	Priority string `json:"priority"`
+	// Cause says what is wrong where the changes contradict a document: CodeWrong or DesignOutdated; empty where they do not.
+	Cause string `json:"cause,omitempty"`
 }
+
+// Causes of a finding of a reviewer that weighs.
+const (
+	// CodeWrong: the changes have to follow the document.
+	CodeWrong = "CodeWrong"
+	// DesignOutdated: the changes are right. The reviewer changes the document, or contradicts it, and gives no directive.
+	DesignOutdated = "DesignOutdated"
+)
 
 // tool that the model has to call.
 func (r Reviewer) tool(writes bool) speech.Tool {
@@ -77,6 +89,9 @@ func Schema(r Reviewer, writes bool) string {
 	finding := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["path","line","quote","rule","description","priority"],"properties":{"path":%s,`+
 		`"line":{"type":"integer","minimum":1},"quote":%s,"rule":%s,"description":%s,"rationale":{"type":"string","maxLength":%d},"priority":{"type":"string","enum":["Critical","Normal","Low"]}}}`,
 		text(MaxPath), text(MaxQuote), text(MaxRule), text(MaxDescription), MaxRationale)
+	if r.Weighs && writes {
+		finding = strings.TrimSuffix(finding, "}}") + fmt.Sprintf(`,"cause":{"type":"string","enum":["%s","%s"]}}}`, CodeWrong, DesignOutdated)
+	}
 	still := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["id","path","quote"],"properties":{"id":%s,"path":%s,"quote":%s}}`,
 		text(protocol.MaxDirectiveID), text(MaxPath), text(MaxQuote))
 	required, members := `"findings"`, fmt.Sprintf(`"findings":{"type":"array","maxItems":%d,"items":%s},"stillThere":{"type":"array","maxItems":%d,"items":%s}`, MaxFindings, finding, MaxChecks, still)
@@ -100,6 +115,10 @@ func Read(r Reviewer, writes bool, arguments json.RawMessage) (a Answer, objecti
 	in.DisallowUnknownFields()
 	if err := in.Decode(&a); err != nil {
 		return Answer{}, "The answer is not what the schema asks for."
+	}
+	outdated := func(f Finding) bool { return f.Cause == DesignOutdated }
+	if len(a.Documents) == 0 && slices.ContainsFunc(a.Findings, outdated) {
+		return Answer{}, "The cause of a finding is " + DesignOutdated + ", and documents is empty: write the document as the code has it, or name the document in contradicts."
 	}
 	a.Summary = plain.Line(a.Summary, MaxSummary)
 	return a, ""

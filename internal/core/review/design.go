@@ -18,6 +18,7 @@ var design = Reviewer{
 	Directive:   protocol.DirectiveFunctional,
 	MaxPriority: protocol.PriorityCritical,
 	Knows:       []knowledge.Kind{knowledge.Design},
+	Weighs:      true,
 	Calls:       []Event{TaskAborted, Replanned},
 	Remit: `You review the design of changes to a Git repository: whether they do what the request asks, and whether their parts fit together and
 into the repository. Report what is wrong or missing, what contradicts another part, and what makes the next tasks fail. Do not report style,

@@ -32,6 +32,8 @@ const (
 	NotInTree Reason = "NotInTree"
 	// QuoteNotThere: its quote does not stand in the file, or says nothing.
 	QuoteNotThere Reason = "QuoteNotThere"
+	// Outdated: the reviewer says that the changes are right, and a document is not.
+	Outdated Reason = DesignOutdated
 	// Unusable: one of its texts cannot go to an agent.
 	Unusable Reason = "Unusable"
 	// Known: there was a directive for it before.
@@ -46,7 +48,7 @@ const (
 
 // Reasons are all of them.
 func Reasons() []Reason {
-	return []Reason{NotInTree, QuoteNotThere, Unusable, Known, Repeated, TooMany, NotShown}
+	return []Reason{NotInTree, QuoteNotThere, Outdated, Unusable, Known, Repeated, TooMany, NotShown}
 }
 
 // Discarded is a finding that does not count.
@@ -124,6 +126,9 @@ func directive(r Reviewer, f Finding, text func(path string) (string, bool)) (d 
 	name, quote, line, reason := stands(f.Path, f.Quote, f.Line, text)
 	if reason != "" {
 		return d, reason
+	}
+	if f.Cause == DesignOutdated {
+		return d, Outdated
 	}
 	rule, rationale := kebab(f.Rule), plain.Line(f.Rationale, MaxRationale)
 	description := strings.TrimRight(plain.Line(f.Description, MaxDescription), ". ")

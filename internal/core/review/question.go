@@ -148,7 +148,11 @@ func Question(s Scene) speech.Question {
 	case r.Mute:
 		q.System, s.Found, s.Answered, s.Directives = q.System+fmt.Sprintf(writing+writeSystem, r.kindsOf(), knowledge.MaxLook), nil, nil, nil
 	case s.Writes:
-		q.System, s.Found, s.Mended = q.System+fmt.Sprintf(system, most)+fmt.Sprintf(writing, r.kindsOf(), knowledge.MaxLook)+reportSystem, nil, nil
+		q.System, s.Found, s.Mended = q.System+fmt.Sprintf(system, most)+fmt.Sprintf(writing, r.kindsOf(), knowledge.MaxLook), nil, nil
+		if r.Weighs {
+			q.System += weighing
+		}
+		q.System += reportSystem
 	default:
 		q.System, s.Found, s.Mended = q.System+fmt.Sprintf(system, most)+reportSystem, nil, nil
 	}

@@ -30,6 +30,8 @@ type Reviewer struct {
 	// that it sees and writes. Each kind has one reviewer.
 	Compares bool
 	Knows    []knowledge.Kind
+	// Weighs: where the changes contradict a document that it knows, it says which of the two is wrong.
+	Weighs bool
 	// Mute: it gives no directives, and runs only where it can write documents.
 	Mute bool
 	// Paths are patterns of the files that it sees; empty for all files. Without a change in them, nobody asks its model.
