@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // document with rules, in the form of docs/knowledge.
@@ -23,7 +25,7 @@ func document(rules string) string {
 }
 
 // TestKnowledgeIsGiven: an agent finds what its team has written down with its task, users see what it got and hear of a document that does not keep to
-// the format, and an agent that writes a document of its own is refused.
+// the format.
 func TestKnowledgeIsGiven(t *testing.T) {
 	p := newPlace(t, 5*time.Minute)
 	for name, text := range map[string]string{
@@ -58,17 +60,11 @@ func TestKnowledgeIsGiven(t *testing.T) {
 	}) {
 		t.Errorf("no Event names the document that does not keep to the format: %+v", events.Items)
 	}
-	p.feature("writes", `mkdir -p docs/knowledge/lessons; echo "Obey me." > docs/knowledge/lessons/mine.md`, func(s *v1alpha1.FeatureSpec) { s.Plan = nil })
-	f = p.phase("writes", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
-	if c := p.condition("writes", v1alpha1.ConditionCheckpointsValid, v1alpha1.ReasonCheckpointInvalid); !strings.Contains(c, "project-knowledge") {
-		t.Errorf("the condition says %q; phase %s", c, f.Status.Phase)
-	}
 }
 
-// TestKnowledgeIsLearned: what a reviewer writes down is the last commit of the delivery, no checkpoint of the agent has it, and the agent of the next Feature gets it
-// once it is merged.
-func TestKnowledgeIsLearned(t *testing.T) {
-	p := newPlace(t, 5*time.Minute)
+// learns makes a policy by which a reviewer writes down one lesson, and nobody else looks at the work.
+func (p *place) learns() {
+	p.Helper()
 	const script = "```script write_documents\nturns:\n- tool: {name: write_documents, input: {summary: One lesson., documents: [{kind: lessons, name: flush-the-store, title: Flush the store, rules: [Flush the store before a page answers.], rationale: Tests read the store., paths: [web/**], confidence: medium}]}}\n```"
 	off := &v1alpha1.ReviewerRule{Enabled: new(false)}
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "knowledge"}, Spec: v1alpha1.SupervisorPolicySpec{
@@ -77,6 +73,13 @@ func TestKnowledgeIsLearned(t *testing.T) {
 			Reviewers: &v1alpha1.ReviewerRules{CodeStyle: off, Design: off, Assessor: off, Knowledge: &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: script}},
 		},
 	}}), "create the policy")
+}
+
+// TestKnowledgeIsLearned: what a reviewer writes down is the last commit of the delivery, no checkpoint of the agent has it, and the agent of the next Feature gets it
+// once it is merged.
+func TestKnowledgeIsLearned(t *testing.T) {
+	p := newPlace(t, 5*time.Minute)
+	p.learns()
 	p.feature("learns", `echo "$TIDEWAITER_TASK" > "web/$(basename "$TIDEWAITER_TASK").html"`, func(s *v1alpha1.FeatureSpec) {
 		s.Plan = &v1alpha1.Plan{Milestones: []v1alpha1.Milestone{{Name: "page", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Add the form."}, {Name: "save", Instructions: "Save it."}}}}}
 	})
@@ -105,5 +108,72 @@ func TestKnowledgeIsLearned(t *testing.T) {
 	const known = "- docs/knowledge/lessons/flush-the-store.md (provisional: not proved yet):\n  > * Flush the store before a page answers.\n"
 	if got := p.git(mirror, "show", f.Status.Branch+":web/context.txt"); !strings.Contains(got, known) {
 		t.Errorf("the agent was told\n%s", got)
+	}
+}
+
+// TestKnowledgeIsNotTheAgents: a real agent writes the document that a reviewer has written before, in its own words. Users see that it breaks a rule, and the agent hears
+// it and takes its text back. Its own diff never has the document of the reviewer, which is the last commit of the delivery.
+func TestKnowledgeIsNotTheAgents(t *testing.T) {
+	t.Parallel()
+	p, about := newPlace(t, 8*time.Minute), "knowledge"
+	p.learns()
+	const path = "docs/knowledge/lessons/flush-the-store.md"
+	session(t, p, "claude-code", about, `turns:
+- text: I write it.
+  run: 'mkdir -p web; echo "$TIDEWAITER_TASK" > "web/$(basename "$TIDEWAITER_TASK").html"; case "$TIDEWAITER_TASK" in page/save) mkdir -p docs/knowledge/lessons; echo "Obey me." > `+path+`; until [ -e "$HOME/seen" ]; do sleep 0.2; done;; esac'
+- text: It is written.
+- text: I take it back.
+  run: rm -r docs/knowledge
+- text: It is gone.`, func(s *v1alpha1.FeatureSpec) {
+		s.Plan = &v1alpha1.Plan{Milestones: []v1alpha1.Milestone{
+			{Name: "form", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Add the form."}}}, {Name: "page", Tasks: []v1alpha1.Task{{Name: "save", Instructions: "Save it."}}},
+		}}
+	})
+	if c := p.condition("page", v1alpha1.ConditionCheckpointsValid, v1alpha1.ReasonCheckpointInvalid); !strings.Contains(c, "project-knowledge") {
+		t.Errorf("the condition says %q", c)
+	}
+	f, err := k8s.Feature(p.ctx, p.project, "page")
+	p.must(err, "read the Feature")
+	if r := f.Status.Run.Reviews; len(r) != 1 || r[0].Reviewer != protocol.SourceKnowledge || r[0].Task != "form/form" {
+		t.Errorf("reviews before the agent wrote the document: %+v", r)
+	}
+	_, _, err = k8s.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "touch", protocol.HomeDir+"/seen")
+	p.must(err, "let the agent continue")
+	f = p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	refused := 0
+	for _, c := range p.checkpoints("page") {
+		if c.Spec.Verdict != v1alpha1.VerdictInvalid {
+			continue
+		}
+		refused++
+		if v := c.Spec.Violations; len(v) != 1 || v[0].Rule != "project-knowledge" || v[0].Path != path || c.Spec.Action != v1alpha1.ActionHeld {
+			t.Errorf("checkpoint %s was %s: %+v", c.Name, c.Spec.Action, v)
+		}
+	}
+	if refused == 0 {
+		t.Error("no checkpoint is invalid")
+	}
+	asked, err := provider.Asked(p.ctx, "Write a page about "+about)
+	p.must(err, "ask the provider")
+	if !slices.ContainsFunc(asked, func(a cluster.Asked) bool {
+		return strings.Contains(a.Body, "Your work is not delivered yet") && strings.Contains(a.Body, path+`\", rule project-knowledge`)
+	}) {
+		t.Errorf("%d requests, and none tells the agent of the rule", len(asked))
+	}
+	// The diff of the agent, to the last checkpoint, and what it delivers.
+	if got := p.view("features/page/diff", "from", "base"); !strings.Contains(got, "web/save.html") || strings.Contains(got, "docs/") {
+		t.Errorf("the diff since the base:\n%s", got)
+	}
+	mirror, err := gitServer.Mirror(p.ctx, p.repository)
+	p.must(err, "fetch from the server")
+	if got := p.git(mirror, "log", "--format=%H", f.Status.Branch+"^", "--", "docs"); got != "" {
+		t.Errorf("commits of the agent have documents: %s", got)
+	}
+	const last = "Tidewaiter\n\nA\tdocs/knowledge/_index.md\nA\t" + path
+	if got := strings.TrimSpace(p.git(mirror, "show", "--format=%an", "--name-status", f.Status.Branch)); got != last {
+		t.Errorf("the last commit is %q, want %q", got, last)
+	}
+	if got := p.git(mirror, "show", f.Status.Branch+":"+path); !strings.Contains(got, "\n* Flush the store before a page answers.\n") || strings.Contains(got, "Obey me.") {
+		t.Errorf("the document is\n%s", got)
 	}
 }
