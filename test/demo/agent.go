@@ -78,12 +78,15 @@ const (
 // house is what every agent of the demo's project is told first.
 const house = "Write in plain English, and only below docs/tour."
 
+// agents are the stories of real agents.
+var agents = []story{writer, circler, planner, apprentice}
+
 // stories of this run: a real agent where there is an image of one.
 func (d *demo) stories() []story {
 	if d.agent == "" {
 		return stories
 	}
-	return append([]story{writer, circler, planner}, stories...)
+	return append(agents, stories...)
 }
 
 // provideModels starts the scripted provider, and makes the template of the project.
@@ -101,11 +104,24 @@ func (d *demo) provideModels(ctx context.Context) error {
 	d.progress.say("serving a scripted model instead of a provider; only the gateway has its key")
 	template := &v1alpha1.Template{Spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionInput, Text: ptr.To(house)}}
 	template.Namespace, template.Name = project, "house"
-	return d.Create(ctx, template)
+	if err := d.Create(ctx, template); err != nil {
+		return err
+	}
+	for _, s := range agents {
+		if s.reviewers != nil {
+			if err := d.review(ctx, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // withAgent makes a story's Feature that of the real agent.
 func (s story) withAgent(d *demo, f *v1alpha1.Feature) *v1alpha1.Feature {
+	if s.reviewers != nil {
+		f.Labels = map[string]string{storyLabel: s.name}
+	}
 	f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: d.agent}
 	f.Spec.Workspace = &v1alpha1.Workspace{Size: ptr.To(resource.MustParse("1Gi"))}
 	f.Spec.Prompt = "Write the page of the " + s.name + "." + fenced("", s.script)

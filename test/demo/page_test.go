@@ -187,7 +187,7 @@ func condition(describe string) (string, error) {
 // of the program. Names, times and figures are free.
 func TestTheRecordHasTheWordsOfTheProgram(t *testing.T) {
 	texts := words(t)
-	for _, s := range append([]story{writer, circler, planner}, stories...) {
+	for _, s := range append(agents, stories...) {
 		texts = append(texts, regexp.MustCompile("^"+regexp.QuoteMeta(s.line())+"$"))
 	}
 	found := make([]bool, len(texts))

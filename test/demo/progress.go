@@ -72,7 +72,7 @@ func (p *progress) change(name, format string, args ...any) {
 func (p *progress) farewell(kubectl string, agent bool) {
 	withAgent := ""
 	if agent {
-		withAgent = "\nA real agent asks models through the gateway, which records every turn (writer). The watchdog tells an agent that it repeats itself (circler).\nA model divides work into tasks, and a gate proves one (planner)."
+		withAgent = "\nA real agent asks models through the gateway, which records every turn (writer). The watchdog tells an agent that it repeats itself (circler).\nA model divides work into tasks, and a gate proves one (planner). One of two reviewers finds something in finished work (apprentice)."
 	}
 	fmt.Fprintf(p.out, `
 You saw: Tidewaiter delivers work that keeps the rules (years), and holds work that breaks them and says why (intruder).

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type story struct {
 	// plan has the tasks that a model divides the work into, which may name the gates; empty if none does.
 	plan  []plannedTask
 	gates []v1alpha1.Gate
+	// reviewers that look at the work; nil if none does.
+	reviewers *v1alpha1.ReviewerRules
 	// allowed areas: none is another story's too, because agents hear of what is delivered to their areas.
 	allowed []string
 	// mode that the agent works in; Interactive when empty.
@@ -121,7 +124,7 @@ func (s story) feature(d *demo) *v1alpha1.Feature {
 	f.Spec.Execution = &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{
 		Interval: &metav1.Duration{Duration: 3 * time.Second}, MinInterval: &metav1.Duration{Duration: time.Second},
 	}, Mode: s.mode}
-	if s.name == writer.name || s.name == circler.name || s.name == planner.name {
+	if slices.ContainsFunc(agents, func(a story) bool { return a.name == s.name }) {
 		return s.withAgent(d, f)
 	}
 	return f
