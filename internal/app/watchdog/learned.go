@@ -27,23 +27,32 @@ import (
 const maxLeftShown, maxLearned = 3, 512
 
 // commitKnowledge lets a commit with the documents of reviewers follow the reviewed work, or takes it back. It is the same commit each time for the same work and
-// documents, so that an approval of it holds. No checkpoint of the agent has these documents.
+// documents, so that an approval of it holds. No checkpoint of the agent has these documents. If the branch has an earlier such commit, the new one follows that too,
+// so that the push is a fast-forward.
 func (x *acts) commitKnowledge(ctx context.Context, o protocol.Orders, e *supervise.Reviewed) error {
 	j := x.attempt.journal.State()
 	if e.Objection != "" || j.Promoted.Tree == j.Base.Tree {
 		return nil
 	}
-	made := journal.KnowledgeCommitted{On: j.Promoted.Commit, Commit: j.Promoted.Commit, Tree: j.Promoted.Tree}
+	made, changed := journal.KnowledgeCommitted{On: j.Promoted.Commit, Commit: j.Promoted.Commit, Tree: j.Promoted.Tree}, 0
 	if k := o.Policy.Knowledge; k.Inject && k.Deliver == policy.KnowledgeCommit && len(j.Written) > 0 {
-		tree, changed, left, err := x.treeWith(ctx, j.Promoted.Tree, j.Written)
+		tree, n, left, err := x.treeWith(ctx, j.Promoted.Tree, j.Written)
 		if err != nil {
 			return fmt.Errorf("put documents of reviewers into %s: %w", knowledge.Dir, err)
 		}
-		if e.Knowledge = learnedWords(changed, left); changed > 0 {
-			if err := x.commitTree(ctx, o, &made, tree); err != nil {
-				return fmt.Errorf("commit documents of reviewers: %w", err)
-			}
+		made.Tree, changed, e.Knowledge = tree.String(), n, learnedWords(n, left)
+	}
+	after, err := x.services.delivery.After(ctx, o, made)
+	if err != nil {
+		return fmt.Errorf("see whether branch %s has an earlier commit with documents of reviewers: %w", o.Delivery.Branch, err)
+	}
+	if made.After = after; changed > 0 || after != "" {
+		if err := x.commitTree(ctx, o, &made, changed > 0); err != nil {
+			return fmt.Errorf("commit documents of reviewers: %w", err)
 		}
+	}
+	if after != "" {
+		e.Knowledge += "; its last commit also follows " + after + ", which the branch had before"
 	}
 	if j.Head() != (journal.Promoted{Commit: made.Commit, Tree: made.Tree}) {
 		x.log().InfoContext(ctx, "Documents of reviewers", "commit", made.Commit, "on", made.On, "result", strings.TrimPrefix(e.Knowledge, "; "))
@@ -55,8 +64,8 @@ func (x *acts) commitKnowledge(ctx context.Context, o protocol.Orders, e *superv
 	return nil
 }
 
-// commitTree makes the commit with the documents, and keeps it by a ref.
-func (x *acts) commitTree(ctx context.Context, o protocol.Orders, made *journal.KnowledgeCommitted, tree objects.ID) error {
+// commitTree makes the commit with the documents, or without any, and keeps it by a ref.
+func (x *acts) commitTree(ctx context.Context, o protocol.Orders, made *journal.KnowledgeCommitted, documents bool) error {
 	if err := x.attempt.volume.Guard(); err != nil {
 		return err
 	}
@@ -65,17 +74,32 @@ func (x *acts) commitTree(ctx context.Context, o protocol.Orders, made *journal.
 	if err != nil {
 		return err
 	}
+	tree, err := objects.ParseID(made.Tree)
+	if err != nil {
+		return err
+	}
+	subject, parents := "Write down what reviewers have learned", []objects.ID{on}
+	if !documents {
+		subject = "Deliver no documents of reviewers"
+	}
+	if made.After != "" {
+		after, err := objects.ParseID(made.After)
+		if err != nil {
+			return err
+		}
+		parents = append(parents, after)
+	}
 	work, err := repo.ReadCommit(ctx, on)
 	if err != nil {
 		return err
 	}
 	by := objects.Person{Name: protocol.Author, Email: protocol.AuthorEmail, When: work.Committer.When}
-	id, err := repo.WriteCommit(objects.Commit{Tree: tree, Parents: []objects.ID{on}, Author: by, Committer: by,
-		Message: fmt.Sprintf("Write down what reviewers have learned\n\nTidewaiter-Feature: %s/%s\n", o.Feature.Namespace, o.Feature.Name)})
+	id, err := repo.WriteCommit(objects.Commit{Tree: tree, Parents: parents, Author: by, Committer: by,
+		Message: fmt.Sprintf("%s\n\nTidewaiter-Feature: %s/%s\n", subject, o.Feature.Namespace, o.Feature.Name)})
 	if err != nil {
 		return err
 	}
-	made.Commit, made.Tree = id.String(), tree.String()
+	made.Commit = id.String()
 	now, err := repo.Ref(ctx, protocol.RefKnowledge)
 	if err != nil || now == id {
 		return err

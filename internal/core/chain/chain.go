@@ -9,6 +9,7 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -191,7 +192,7 @@ func (w *walk) checkpoint(link string, i journal.Intent) error {
 	if parent == "" && w.state.Base != nil {
 		parent = w.state.Base.Commit
 	}
-	c, err := w.linked(link, i.Commit, parent, i.Tree)
+	c, err := w.linked(link, i.Commit, i.Tree, parent)
 	if err != nil {
 		return err
 	}
@@ -215,7 +216,7 @@ func (w *walk) delivery(i journal.Intent) error {
 		return nil
 	}
 	link := fmt.Sprintf("delivery of checkpoint %d", i.Sequence)
-	if _, err := w.follows(link, i.Delivery, i.OldDelivery, i.Promoted()); err != nil {
+	if _, err := w.follows(link, i.Delivery, i.Promoted(), i.OldDelivery); err != nil {
 		return err
 	}
 	part := i.Promotes != "" && i.Report.Action == protocol.ActionPartlyPromoted && i.Promotes == i.Restore
@@ -237,20 +238,24 @@ func (w *walk) squashed(link string, q journal.Squashed) error {
 	if w.state.Base == nil {
 		return broken(link, "the delivery was replaced before there is a base")
 	}
-	if _, err := w.follows(link, q.Commit, w.state.Base.Commit, w.state.Promoted.Tree); err != nil {
+	if _, err := w.follows(link, q.Commit, w.state.Promoted.Tree, w.state.Base.Commit); err != nil {
 		return err
 	}
 	w.promoted[q.Commit], w.result.Delivery = true, q.Commit
 	return nil
 }
 
-// knowledge checks the commit with the documents of reviewers: its one parent is the delivery.
+// knowledge checks the commit with the documents of reviewers: its parents are the delivery and, if the branch had one, an earlier such commit.
 func (w *walk) knowledge(link string, k journal.KnowledgeCommitted) error {
 	w.result.Delivery = k.Commit
 	if k.Commit == k.On { // there is no such commit any more
 		return nil
 	}
-	if _, err := w.follows(link, k.Commit, k.On, k.Tree); err != nil {
+	parents := []string{k.On}
+	if k.After != "" {
+		parents = append(parents, k.After)
+	}
+	if _, err := w.follows(link, k.Commit, k.Tree, parents...); err != nil {
 		return err
 	}
 	w.promoted[k.Commit] = true
@@ -283,24 +288,24 @@ func (w *walk) gaps(line string, d journal.Dropped) error {
 	return nil
 }
 
-// follows checks a commit, its one parent and its tree, with everything in that.
-func (w *walk) follows(link, id, parent, tree string) (Commit, error) {
-	c, err := w.linked(link, id, parent, tree)
+// follows checks a commit, its parents and its tree, with everything in that.
+func (w *walk) follows(link, id, tree string, parents ...string) (Commit, error) {
+	c, err := w.linked(link, id, tree, parents...)
 	if err != nil {
 		return c, err
 	}
 	return c, w.tree(link, tree)
 }
 
-// linked checks a commit, its one parent and which tree it names.
-func (w *walk) linked(link, id, parent, tree string) (Commit, error) {
+// linked checks a commit, its parents and which tree it names.
+func (w *walk) linked(link, id, tree string, parents ...string) (Commit, error) {
 	c, err := w.commit(link, id)
 	if err != nil {
 		return c, err
 	}
 	switch {
-	case len(c.Parents) != 1 || c.Parents[0] != parent:
-		return c, broken(link, fmt.Sprintf("commit %s follows %s, and the journal has it after %s", id, strings.Join(c.Parents, " and "), parent))
+	case !slices.Equal(c.Parents, parents):
+		return c, broken(link, fmt.Sprintf("commit %s follows %s, and the journal has it after %s", id, strings.Join(c.Parents, " and "), strings.Join(parents, " and ")))
 	case c.Tree != tree:
 		return c, broken(link, fmt.Sprintf("commit %s has the tree %s, and the journal has %s", id, c.Tree, tree))
 	}

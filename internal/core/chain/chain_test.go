@@ -278,6 +278,37 @@ func TestACommitWithDocuments(t *testing.T) {
 	}
 }
 
+// TestACommitAfterEarlierDocuments follows the delivery and a commit that the branch had, in this order.
+func TestACommitAfterEarlierDocuments(t *testing.T) {
+	for name, tc := range map[string]struct {
+		parents []string
+		after   string
+		want    string
+	}{
+		"both":                 {[]string{"d6", "l"}, "l", ""},
+		"not in the journal":   {[]string{"d6", "l"}, "", "follows d6 and l, and the journal has it after d6"},
+		"not in the commit":    {[]string{"d6"}, "l", "follows d6, and the journal has it after d6 and l"},
+		"in another order":     {[]string{"l", "d6"}, "l", "follows l and d6"},
+		"a third one":          {[]string{"d6", "l", "b"}, "l", "follows d6 and l and b"},
+		"work that was judged": {[]string{"d6", "d1"}, "d1", "which is not a commit with documents"},
+	} {
+		f := newFeature(t)
+		f.learn("l", "d5", "t5", "d5")
+		f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", TreeVerdict: protocol.Valid,
+			Report: protocol.CheckpointReport{Previous: 5}})
+		f.commits["m"] = chain.Commit{Tree: "t6", Parents: tc.parents, Message: "Learned"}
+		f.note(journal.Record{KnowledgeCommitted: &journal.KnowledgeCommitted{On: "d6", Commit: "m", Tree: "t6", After: tc.after}})
+		f.note(journal.Record{Delivered: &journal.Delivered{Commit: "m", Branch: "x"}})
+		got, err := f.verify("")
+		if err != nil || got.Whole != (tc.want == "") || !got.Whole && !strings.Contains(got.Broken.Reason, tc.want) {
+			t.Errorf("%s: %v, %+v", name, err, got.Broken)
+		}
+		if got.Whole && got.Delivery != "m" {
+			t.Errorf("%s: the delivery is %s", name, got.Delivery)
+		}
+	}
+}
+
 // What the workspace could not become was never promoted, and may not be pushed.
 func TestWhatWasWithheldIsNotPromoted(t *testing.T) {
 	f := newFeature(t)

@@ -3,7 +3,10 @@
 
 package journal
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Head is what is delivered: the promoted commit, or the commit with the documents of reviewers that follows it.
 func (s State) Head() Promoted {
@@ -22,7 +25,40 @@ func (s *State) knowledge(k KnowledgeCommitted) error {
 		return fmt.Errorf("knowledge committed on %q, and the delivery ends with %q", k.On, s.Promoted.Commit)
 	case k.Commit == "" || k.Tree == "":
 		return fmt.Errorf("knowledge committed on %q without a commit", k.On)
+	case k.After != "" && !s.learned(k.After):
+		return fmt.Errorf("knowledge committed after %q, which is not a commit with documents on this history", k.After)
 	}
 	s.Knowledge = &k
+	if k.Commit != k.On && !s.learned(k.Commit) {
+		s.Learned = append(slices.Clip(s.Learned), k)
+	}
 	return nil
+}
+
+func (s State) learned(commit string) bool {
+	return slices.ContainsFunc(s.Learned, func(k KnowledgeCommitted) bool { return k.Commit == commit })
+}
+
+// alike says whether two commits are of the same work with the same documents.
+func (k KnowledgeCommitted) alike(other KnowledgeCommitted) bool {
+	return k.On == other.On && k.Tree == other.Tree
+}
+
+// MayBeBehind says whether the server may have taken a commit with documents that the next one, of which On and Tree count, does not follow by itself.
+func (s State) MayBeBehind(next KnowledgeCommitted) bool {
+	return slices.ContainsFunc(s.Learned, func(k KnowledgeCommitted) bool { return !k.alike(next) || k.After != "" })
+}
+
+// After is which commit with documents the next one follows in addition to the promoted commit, if the branch on the server is at the commit there. It is
+// empty if the branch is at none of these commits. The same work, documents and branch give the same answer, before the push and after it.
+func (s State) After(next KnowledgeCommitted, there string) string {
+	for _, k := range s.Learned {
+		if k.alike(next) && (k.Commit == there || k.After == there && there != "") {
+			return k.After
+		}
+	}
+	if s.learned(there) {
+		return there
+	}
+	return ""
 }

@@ -44,3 +44,69 @@ func TestHead(t *testing.T) {
 		t.Error("a commit before there is a base is taken")
 	}
 }
+
+// TestAfter: the next commit with documents follows what the branch has of such commits, unless that is what it would be.
+func TestAfter(t *testing.T) {
+	b := base.Base
+	learned := func(on, commit, tree, after string) journal.Record {
+		return journal.Record{KnowledgeCommitted: &journal.KnowledgeCommitted{On: on, Commit: commit, Tree: tree, After: after}}
+	}
+	promoted := []journal.Record{
+		{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: b.Commit, TreeVerdict: protocol.Valid}},
+		{Done: &journal.Done{Sequence: 1}},
+	}
+	squashed := []journal.Record{{Squashed: &journal.Squashed{Commit: "s1", Old: "d1"}}}
+	first, second := learned(b.Commit, "l1", "lt1", ""), learned("d1", "l2", "lt2", "l1")
+	for name, c := range map[string]struct {
+		records []journal.Record
+		next    journal.KnowledgeCommitted
+		there   string
+		maybe   bool
+		want    string
+	}{
+		"no such commit":                {nil, journal.KnowledgeCommitted{On: b.Commit, Tree: "lt1"}, "x", false, ""},
+		"the same one":                  {[]journal.Record{first}, journal.KnowledgeCommitted{On: b.Commit, Tree: "lt1"}, "l1", false, ""},
+		"other documents":               {[]journal.Record{first}, journal.KnowledgeCommitted{On: b.Commit, Tree: "lt9"}, "l1", true, "l1"},
+		"other documents, no branch":    {[]journal.Record{first}, journal.KnowledgeCommitted{On: b.Commit, Tree: "lt9"}, "", true, ""},
+		"other documents, foreign":      {[]journal.Record{first}, journal.KnowledgeCommitted{On: b.Commit, Tree: "lt9"}, "x", true, ""},
+		"more work":                     {append([]journal.Record{first}, promoted...), journal.KnowledgeCommitted{On: "d1", Tree: "lt2"}, "l1", true, "l1"},
+		"more work, before the push":    {append(append([]journal.Record{first}, promoted...), second), journal.KnowledgeCommitted{On: "d1", Tree: "lt2"}, "l1", true, "l1"},
+		"more work, after the push":     {append(append([]journal.Record{first}, promoted...), second), journal.KnowledgeCommitted{On: "d1", Tree: "lt2"}, "l2", true, "l1"},
+		"more work, the branch is gone": {append(append([]journal.Record{first}, promoted...), second), journal.KnowledgeCommitted{On: "d1", Tree: "lt2"}, "", true, ""},
+		"more work once more":           {append(append([]journal.Record{first}, promoted...), second), journal.KnowledgeCommitted{On: "d1", Tree: "lt3"}, "l2", true, "l2"},
+		"taken back":                    {[]journal.Record{first, learned(b.Commit, b.Commit, b.Tree, "")}, journal.KnowledgeCommitted{On: b.Commit, Tree: b.Tree}, "l1", true, "l1"},
+		"wanted again":                  {[]journal.Record{first, learned(b.Commit, "l0", b.Tree, "l1")}, journal.KnowledgeCommitted{On: b.Commit, Tree: "lt1"}, "l1", true, ""},
+		"an old history":                {append(append([]journal.Record{first}, promoted...), squashed...), journal.KnowledgeCommitted{On: "s1", Tree: "lt2"}, "l1", false, ""},
+	} {
+		s, err := journal.Replay(append([]journal.Record{attempt1, base}, c.records...))
+		if err != nil || s.MayBeBehind(c.next) != c.maybe || s.After(c.next, c.there) != c.want {
+			t.Errorf("%s: %v, maybe %t, after %q; want %t and %q", name, err, s.MayBeBehind(c.next), s.After(c.next, c.there), c.maybe, c.want)
+		}
+	}
+	for name, records := range map[string][]journal.Record{
+		"unknown":        {learned(b.Commit, "l2", "lt2", "l1")},
+		"the work":       append([]journal.Record{first}, append(promoted, learned("d1", "l2", "lt2", b.Commit))...),
+		"an old history": append([]journal.Record{first}, append(append(promoted, squashed...), learned("s1", "l2", "lt2", "l1"))...),
+	} {
+		if _, err := journal.Replay(append([]journal.Record{attempt1, base}, records...)); err == nil {
+			t.Errorf("%s: a commit that follows it is taken", name)
+		}
+	}
+}
+
+// TestASnapshotWithoutLearned is of a version that does not list the commits with documents. Who begins with it knows no earlier one, and neither do other readers.
+func TestASnapshotWithoutLearned(t *testing.T) {
+	records := []journal.Record{attempt1, base, {KnowledgeCommitted: &journal.KnowledgeCommitted{On: base.Base.Commit, Commit: "l1", Tree: "lt1"}}}
+	s, err := journal.Replay(records)
+	if err != nil || len(s.Learned) != 1 {
+		t.Fatalf("%+v, %v", s.Learned, err)
+	}
+	s.Learned = nil
+	snapshot := journal.Record{Snapshot: &journal.Snapshot{Segments: 1, State: s}}
+	next := journal.KnowledgeCommitted{On: base.Base.Commit, Tree: "lt2"}
+	for name, read := range map[string][]journal.Record{"all": append(records, snapshot), "the rest": {snapshot}} {
+		if got, err := journal.Replay(read); err != nil || got.After(next, "l1") != "" || got.Knowledge == nil {
+			t.Errorf("%s: %+v, %v", name, got.Learned, err)
+		}
+	}
+}

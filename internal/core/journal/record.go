@@ -402,11 +402,13 @@ type Squashed struct {
 }
 
 // KnowledgeCommitted says that a commit with the documents of reviewers follows the promoted commit On and is delivered with it. It is On itself
-// if a policy does not want that commit any more.
+// if there are no such documents, or if a policy does not want that commit any more.
 type KnowledgeCommitted struct {
 	On     string `json:"on"`
 	Commit string `json:"commit"`
 	Tree   string `json:"tree"`
+	// After is an earlier such commit that the branch on the server has, and the second parent of Commit; empty if the branch has none.
+	After string `json:"after,omitempty"`
 }
 
 // Delivered says what the server has taken.

@@ -90,6 +90,8 @@ type State struct {
 	Squashed *Squashed
 	// Knowledge is the newest commit with the documents of reviewers; nil if there was none. It follows the commit that was promoted then.
 	Knowledge *KnowledgeCommitted `json:",omitempty"`
+	// Learned are all commits with documents of reviewers on the history of the promoted commit, the oldest first: the server may have taken each of them.
+	Learned []KnowledgeCommitted `json:",omitempty"`
 	// Pushed is the commit that the server has taken.
 	Pushed string
 	// Final report of the newest attempt that ended with one; Finished says that it is this very attempt.
@@ -432,7 +434,7 @@ func (s *State) squashed(q Squashed) error {
 	case q.Commit == "" || q.Commit == q.Old:
 		return fmt.Errorf("delivery %s replaced by %q", q.Old, q.Commit)
 	}
-	s.Promoted.Commit, s.Squashed = q.Commit, &q
+	s.Promoted.Commit, s.Squashed, s.Learned = q.Commit, &q, nil // what follows the old history is not delivered any more
 	return nil
 }
 

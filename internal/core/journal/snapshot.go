@@ -62,6 +62,9 @@ func (s *State) snapshot(n Snapshot) error {
 	if n.State.Written == nil { // so is one without documents of reviewers
 		now.Written = nil
 	}
+	if n.State.Learned == nil { // so is one that does not list the commits with documents
+		now.Learned = nil
+	}
 	if n.State.Proved == nil { // so is one that does not count in which tasks documents prove themselves
 		now.Proved = nil
 	}
@@ -91,7 +94,7 @@ func (s *State) snapshot(n Snapshot) error {
 	if !bytes.Equal(have, want) {
 		return errSnapshot
 	}
-	s.Tasks, s.Gated, s.Reviews, s.Answered, s.Written, s.Proved = now.Tasks, now.Gated, now.Reviews, now.Answered, now.Written, now.Proved
+	s.Tasks, s.Gated, s.Reviews, s.Answered, s.Written, s.Learned, s.Proved = now.Tasks, now.Gated, now.Reviews, now.Answered, now.Written, now.Learned, now.Proved
 	return nil
 }
 

@@ -83,6 +83,20 @@ func (r runner) resolve(ctx context.Context, remote Remote, settings []setting, 
 	}
 }
 
+// Branch returns the commit of a branch of the remote; the zero ID if there is no such branch.
+func (r *Repository) Branch(ctx context.Context, remote Remote, branch string) (objects.ID, error) {
+	if err := checkName("branch", branch); err != nil {
+		return objects.ID{}, err
+	}
+	settings, err := remote.settings()
+	if err != nil {
+		return objects.ID{}, err
+	}
+	ref := "refs/heads/" + branch
+	there, err := r.runner.list(ctx, remote, settings, []string{ref})
+	return there[ref], err
+}
+
 // list asks the remote for refs.
 func (r runner) list(ctx context.Context, remote Remote, settings []setting, refs []string) (map[string]objects.ID, error) {
 	args := append([]string{"ls-remote", "--quiet", "--", remote.URL}, refs...)

@@ -33,8 +33,7 @@ func (r *Repository) Push(ctx context.Context, remote Remote, commit objects.ID,
 	if failure == nil || Definite(failure) {
 		return failure
 	}
-	ref := "refs/heads/" + branch
-	if there, err := r.runner.list(ctx, remote, settings, []string{ref}); err == nil && there[ref] == commit {
+	if there, err := r.Branch(ctx, remote, branch); err == nil && there == commit {
 		return nil
 	}
 	return failure
@@ -99,7 +98,7 @@ func refused(summary, words, branch string, remote Remote) error {
 	e := &remoteError{detail: strings.Join(append([]string{scrub(summary, remote)}, said(scrub(words, remote))...), "; ")}
 	switch {
 	case strings.HasPrefix(summary, "[rejected]"):
-		e.kind, e.advice = ErrConflict, fmt.Sprintf("branch %s on the server has commits of someone else; delete or merge it there, or choose another spec.delivery.branch", branch)
+		e.kind, e.advice = ErrConflict, fmt.Sprintf("branch %s on the server has commits that the delivery does not have; delete or rename it there, or choose another spec.delivery.branch", branch)
 	case mentions(words, "; cannot create 'refs/heads/"):
 		e.kind, e.advice = ErrConflict, fmt.Sprintf("branch %s cannot exist together with another branch of the server; delete that one, or choose another spec.delivery.branch", branch)
 	case mentions(summary, "failed to update ref", "cannot lock ref", "failed to lock", "unpacker error", "remote failed to report status"):

@@ -172,6 +172,33 @@ func TestThroughProxy(t *testing.T) {
 	}
 }
 
+// TestBranch: a branch is at a commit, or is not there.
+func TestBranch(t *testing.T) {
+	h := newHub(t)
+	r := newRepository(t)
+	base, err := r.Fetch(t.Context(), h.remote(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := child(t, r, base, "ours")
+	if err := r.Push(t.Context(), h.remote(), ours, "tidewaiter/x"); err != nil {
+		t.Fatal(err)
+	}
+	for branch, want := range map[string]objects.ID{"main": base, "tidewaiter/x": ours, "x": {}, "tidewaiter": {}} {
+		if there, err := r.Branch(t.Context(), h.remote(), branch); err != nil || there != want {
+			t.Errorf("%s is at %s, want %s: %v", branch, there, want, err)
+		}
+	}
+	if _, err := r.Branch(t.Context(), h.remote(), "--upload-pack=x"); err == nil {
+		t.Error("an option is taken for a branch")
+	}
+	away := h.remote()
+	away.URL = strings.Replace(away.URL, "shop", "shed", 1)
+	if _, err := r.Branch(t.Context(), away, "main"); !errors.Is(err, git.ErrNotFound) {
+		t.Errorf("without a repository: %v", err)
+	}
+}
+
 func TestPush(t *testing.T) {
 	h := newHub(t)
 	r := newRepository(t)

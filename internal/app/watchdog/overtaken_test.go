@@ -1,0 +1,195 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// moreWork orders another task, which writes a page.
+func moreWork(w *world) { w.list("login", "save") }
+
+// otherDocuments is a review that writes another document.
+func otherDocuments(w *world) {
+	w.learned(map[string]string{"lessons/flush.md": saying("provisional", "* Flush before the answer.")})
+}
+
+// noDocuments is a policy that takes documents back.
+func noDocuments(w *world) {
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.Knowledge.Deliver, o.Policy.Hash = policy.KnowledgeOff, "off" })
+}
+
+// newUnheard is a world whose server has taken a commit with a document, and whose watchdog has ended before it heard that.
+func newUnheard(t *testing.T) (w *world, run *pod, pushed string) {
+	t.Helper()
+	w, run = newLearned(t, map[string]string{"design/form.md": saying("provisional", "* Forms post to /save.")}, func(o *protocol.Orders) {
+		o.Agent.Command[2] = `echo good > web/$TIDEWAITER_TASK.html`
+	}, pullAt("pushed", 1))
+	if err := run.wait(); !errors.Is(err, errPulled) {
+		t.Fatal(err)
+	}
+	if pushed = w.branch(); pushed == "" {
+		t.Fatal("nothing is pushed")
+	}
+	return w, run, pushed
+}
+
+// TestRKnowWhatFollowsALostAnswer of the server: other work, other documents or none are delivered after the commit with documents that the branch has.
+func TestRKnowWhatFollowsALostAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*world)
+		// want are the documents of reviewers that the delivery has.
+		want string
+	}{
+		"more work":                    {moreWork, "design/form.md"},
+		"other documents":              {otherDocuments, "design/form.md lessons/flush.md"},
+		"no documents":                 {noDocuments, ""},
+		"more work, and no documents":  {func(w *world) { moreWork(w); noDocuments(w) }, ""},
+		"more work and more documents": {func(w *world) { moreWork(w); otherDocuments(w) }, "design/form.md lessons/flush.md"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, run, pushed := newUnheard(t)
+			c.change(w)
+			run.watch(nil)
+			f := run.finish()
+			wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			w.wantFollows(f.Head, pushed)
+			got := strings.Fields(w.git("-C", w.origin, "diff", "--name-only", "--relative=docs/knowledge", "main", f.Head, "--", "docs/knowledge/design", "docs/knowledge/lessons"))
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("documents %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// wantFollows checks that the branch is a head that follows a commit that was pushed before.
+func (w *world) wantFollows(head, pushed string) {
+	w.t.Helper()
+	if w.branch() != head || head == pushed || w.git("-C", w.origin, "merge-base", head, pushed) != pushed {
+		w.t.Errorf("branch %s and head %s, want one that follows %s", w.branch(), head, pushed)
+	}
+}
+
+// TestACrashAfterALostAnswer: whatever step the watchdog ends after, it makes the same commit again, and delivers it.
+func TestACrashAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*world){"more work": moreWork, "no documents": noDocuments} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, run, pushed := newUnheard(t)
+			change(w)
+			plugs := newPlugs(t, after("knowledge committed", "knowledge journaled", "pushed", "delivery journaled"))
+			run.watch(plugs.probe())
+			f := plugs.processes(run).finish()
+			wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			w.wantFollows(f.Head, pushed)
+			made := 0
+			records, _ := w.recorded()
+			for _, r := range records {
+				if r.KnowledgeCommitted != nil && r.KnowledgeCommitted.After == pushed {
+					made++
+				}
+			}
+			if made != 1 {
+				t.Errorf("the journal has %d commits that follow the pushed one, want 1", made)
+			}
+		})
+	}
+}
+
+// TestAnApprovalAfterALostAnswer names the commit that follows the pushed one, and holds.
+func TestAnApprovalAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	w, run, pushed := newUnheard(t)
+	w.intake.Order(approval)
+	otherDocuments(w)
+	run.watch(nil)
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	if !strings.Contains(f.Message, "; its last commit also follows "+pushed+", which the branch had before") || w.branch() != pushed {
+		t.Errorf("branch %s: %s", w.branch(), f.Message)
+	}
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.ApprovedCommit = f.Head })
+	wantFinal(t, w.seal(2), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantFollows(f.Head, pushed)
+}
+
+// TestAUserPushesAfterALostAnswer: nothing is pushed over the commit of the user. Once it is gone, the work is delivered after the pushed commit.
+func TestAUserPushesAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	w, run, pushed := newUnheard(t)
+	moreWork(w)
+	theirs := w.git("-C", w.origin, "-c", "user.name=B", "-c", "user.email=b@example.com", "commit-tree", pushed+"^{tree}", "-p", pushed, "-m", "Theirs")
+	w.git("-C", w.origin, "update-ref", "refs/heads/tidewaiter/login", theirs)
+	run.watch(nil)
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonPushConflict)
+	if w.branch() != theirs || !strings.Contains(f.Message, "branch tidewaiter/login on the server has commits that the delivery does not have") {
+		t.Errorf("branch %s, want %s: %s", w.branch(), theirs, f.Message)
+	}
+	w.git("-C", w.origin, "update-ref", "refs/heads/tidewaiter/login", pushed)
+	f = w.seal(2)
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantFollows(f.Head, pushed)
+}
+
+// TestABranchThatIsDeletedAfterALostAnswer: what a user has taken away does not come back.
+func TestABranchThatIsDeletedAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	w, run, pushed := newUnheard(t)
+	noDocuments(w)
+	w.git("-C", w.origin, "update-ref", "-d", "refs/heads/tidewaiter/login")
+	run.watch(nil)
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if w.branch() != f.Head || w.git("-C", w.origin, "rev-list", "main.."+f.Head) != w.git("-C", w.origin, "rev-parse", pushed+"^") {
+		t.Errorf("branch %s, head %s", w.branch(), f.Head)
+	}
+}
+
+// TestAServerThatIsAwayAfterALostAnswer: the watchdog waits until it can see what the branch has.
+func TestAServerThatIsAwayAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	w, run, pushed := newUnheard(t)
+	otherDocuments(w)
+	w.move("repos/shop.git", "repos/away")
+	run.watch(nil)
+	w.eventually("the fault is told", func() bool {
+		f := w.intake.Status().Fault
+		return f != nil && f.Reason == protocol.ReasonRepositoryNotFound && strings.HasPrefix(f.Message, "see whether branch tidewaiter/login has an earlier commit with documents of reviewers: ")
+	})
+	w.move("repos/away", "repos/shop.git")
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantFollows(f.Head, pushed)
+}
+
+// TestTheDocumentsOfBeforeAreDeliveredAgain: a policy takes them back after the lost answer, and another one wants them. The commit on the branch has them.
+func TestTheDocumentsOfBeforeAreDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	w, run, pushed := newUnheard(t)
+	w.intake.Order(approval)
+	noDocuments(w)
+	run.watch(nil)
+	without := run.finish()
+	wantFinal(t, without, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	if without.Head == pushed {
+		t.Errorf("head %s has the documents", without.Head)
+	}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Policy.Knowledge.Deliver, o.Policy.Hash, o.Delivery.ApprovedCommit = policy.KnowledgeCommit, "on", pushed
+	})
+	f := w.seal(2)
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if f.Head != pushed || w.branch() != pushed {
+		t.Errorf("branch %s, head %s, want %s", w.branch(), f.Head, pushed)
+	}
+}
