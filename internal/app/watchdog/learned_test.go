@@ -22,17 +22,33 @@ import (
 // learned notes a review that wrote documents, while no watchdog runs.
 func (w *world) learned(documents map[string]string) {
 	w.t.Helper()
-	j, err := trusted.OpenJournal(trusted.Dir(w.paths.Trusted), 1<<30, time.Now)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer j.Close()
-	v := journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Tree: j.State().Promoted.Tree, Outcome: protocol.ReviewAligned}
+	noteIn(w.t, w.paths.Trusted, reviewOf(documents))
+}
+
+// reviewOf is a review that wrote documents.
+func reviewOf(documents map[string]string) journal.Record {
+	v := journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Outcome: protocol.ReviewAligned}
 	for name, text := range documents {
 		v.Documents = append(v.Documents, journal.Written{Path: "docs/knowledge/" + name, Text: text})
 	}
-	if err := j.Note(journal.Record{Reviewed: &v}); err != nil {
-		w.t.Fatal(err)
+	return journal.Record{Reviewed: &v}
+}
+
+// noteIn writes records into the journal of a volume, while no watchdog runs.
+func noteIn(t *testing.T, dir string, records ...journal.Record) {
+	t.Helper()
+	j, err := trusted.OpenJournal(trusted.Dir(dir), 1<<30, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, r := range records {
+		if r.Reviewed != nil {
+			r.Reviewed.Tree = j.State().Promoted.Tree
+		}
+		if err := j.Note(r); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -203,5 +219,32 @@ func TestADocumentOfTheWorkStays(t *testing.T) {
 	}
 	if want := "has a document of reviewers in docs/knowledge; docs/knowledge/lessons/flush.md is left out: the work adds, changes or deletes that file"; !strings.Contains(f.Message, want) {
 		t.Errorf("the report lacks %q: %s", want, f.Message)
+	}
+}
+
+// TestVerifyComparesDocumentsWithReviews: a commit with documents has what reviewers have written, and changes nothing else. Somebody who can write to the volume
+// makes one that does, and a journal to it whose lines name each other.
+func TestVerifyComparesDocumentsWithReviews(t *testing.T) {
+	t.Parallel()
+	w, run := newLearned(t, map[string]string{"design/form.md": saying("provisional", "* Forms post to /save.")}, nil, nil)
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	on := w.trusted("rev-parse", f.Head+"^")
+	for name, c := range map[string]struct {
+		tree  string
+		notes []journal.Record
+		want  string
+	}{
+		"the work without a file": {"main^{tree}", nil, "changes web/page.html, and no reviewer has written that"},
+		"another text": {f.Head + "^{tree}", []journal.Record{reviewOf(map[string]string{"design/form.md": saying("provisional", "* Forms post to /form.")})},
+			"changes docs/knowledge/design/form.md, and no reviewer has written that"},
+	} {
+		dir := copyOf(t, w.paths.Trusted)
+		tree := w.git("-C", w.origin, "rev-parse", c.tree)
+		commit := w.git("-C", filepath.Join(dir, "repo.git"), "-c", "user.name=A", "-c", "user.email=a@example.com", "commit-tree", tree, "-p", on, "-m", "Learned")
+		noteIn(t, dir, append(c.notes, journal.Record{KnowledgeCommitted: &journal.KnowledgeCommitted{On: on, Commit: commit, Tree: tree}})...)
+		if code, out := verify(t, dir); code != 1 || !strings.Contains(out, "commit "+commit+" "+c.want) {
+			t.Errorf("%s: code %d, want %q\n%s", name, code, c.want, out)
+		}
 	}
 }

@@ -36,6 +36,8 @@ type Repository interface {
 	Commit(id string) (Commit, error)
 	// Tree checks everything in a tree against its name.
 	Tree(id string) error
+	// Changes lists what differs between two trees that were checked.
+	Changes(before, after string) ([]judge.Change, error)
 }
 
 // DamageError says that an object is missing or not what its name says.
@@ -242,23 +244,6 @@ func (w *walk) squashed(link string, q journal.Squashed) error {
 		return err
 	}
 	w.promoted[q.Commit], w.result.Delivery = true, q.Commit
-	return nil
-}
-
-// knowledge checks the commit with the documents of reviewers: its parents are the delivery and, if the branch had one, an earlier such commit.
-func (w *walk) knowledge(link string, k journal.KnowledgeCommitted) error {
-	w.result.Delivery = k.Commit
-	if k.Commit == k.On { // there is no such commit any more
-		return nil
-	}
-	parents := []string{k.On}
-	if k.After != "" {
-		parents = append(parents, k.After)
-	}
-	if _, err := w.follows(link, k.Commit, k.Tree, parents...); err != nil {
-		return err
-	}
-	w.promoted[k.Commit] = true
 	return nil
 }
 

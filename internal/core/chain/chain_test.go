@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -20,8 +21,9 @@ import (
 type repository struct {
 	refs    map[string]string
 	commits map[string]chain.Commit
-	damaged map[string]bool // commits and trees
-	broken  error           // of every call
+	damaged map[string]bool           // commits and trees
+	changes map[string][]judge.Change // by the tree after them
+	broken  error                     // of every call
 }
 
 func (r *repository) Ref(name string) (string, error) { return r.refs[name], r.broken }
@@ -39,6 +41,10 @@ func (r *repository) Tree(id string) error {
 		return &chain.DamageError{Reason: "tree " + id + " is damaged"}
 	}
 	return r.broken
+}
+
+func (r *repository) Changes(_, after string) ([]judge.Change, error) {
+	return r.changes[after], r.broken
 }
 
 // feature is a repository and the journal about it.
@@ -275,6 +281,35 @@ func TestACommitWithDocuments(t *testing.T) {
 	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "l", Branch: "x"}})
 	if got, err := f.verify(""); err != nil || got.Whole || !strings.Contains(got.Broken.Reason, "never promoted") {
 		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+// TestOnlyDocumentsOfReviewers are in the commit with documents, as the journal has them.
+func TestOnlyDocumentsOfReviewers(t *testing.T) {
+	const names, index = "docs/knowledge/conventions/names.md", "docs/knowledge/_index.md"
+	for name, tc := range map[string]struct {
+		change judge.Change
+		whole  bool
+	}{
+		"a document":        {judge.Change{Path: names, New: judge.Entry{Mode: judge.ModeFile, ID: "5626abf0f72e58d7a153368ba57db4c673c0e171"}}, true},
+		"the index":         {judge.Change{Path: index, New: judge.Entry{Mode: judge.ModeFile, ID: "x"}}, true},
+		"another text":      {judge.Change{Path: names, New: judge.Entry{Mode: judge.ModeFile, ID: "f719efd430d52bcfc8566a43b2eb655688d38871"}}, false},
+		"a program":         {judge.Change{Path: names, New: judge.Entry{Mode: judge.ModeExecutable, ID: "5626abf0f72e58d7a153368ba57db4c673c0e171"}}, false},
+		"a deleted one":     {judge.Change{Path: names, Old: judge.Entry{Mode: judge.ModeFile, ID: "x"}}, false},
+		"a deleted index":   {judge.Change{Path: index, Old: judge.Entry{Mode: judge.ModeFile, ID: "x"}}, false},
+		"a linked index":    {judge.Change{Path: index, New: judge.Entry{Mode: judge.ModeSymlink, ID: "x"}}, false},
+		"nobody's document": {judge.Change{Path: "docs/knowledge/lessons/flush.md", New: judge.Entry{Mode: judge.ModeFile, ID: "x"}}, false},
+		"a file":            {judge.Change{Path: "web/a.html", New: judge.Entry{Mode: judge.ModeFile, ID: "x"}}, false},
+	} {
+		f := newFeature(t)
+		f.note(journal.Record{Reviewed: &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Tree: "t5", Outcome: protocol.ReviewAligned, Documents: []journal.Written{{Path: names, Text: "one\n"}}}})
+		f.commits["l"] = chain.Commit{Tree: "lt", Parents: []string{"d5"}, Message: "Learned"}
+		f.changes = map[string][]judge.Change{"lt": {tc.change}}
+		f.note(journal.Record{KnowledgeCommitted: &journal.KnowledgeCommitted{On: "d5", Commit: "l", Tree: "lt"}})
+		want := "commit l changes " + tc.change.Path + ", and no reviewer has written that"
+		if got, err := f.verify(""); err != nil || got.Whole != tc.whole || !got.Whole && got.Broken.Reason != want {
+			t.Errorf("%s: %v, %+v", name, err, got.Broken)
+		}
 	}
 }
 

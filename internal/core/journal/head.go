@@ -25,6 +25,8 @@ func (s *State) knowledge(k KnowledgeCommitted) error {
 		return fmt.Errorf("knowledge committed on %q, and the delivery ends with %q", k.On, s.Promoted.Commit)
 	case k.Commit == "" || k.Tree == "":
 		return fmt.Errorf("knowledge committed on %q without a commit", k.On)
+	case k.Commit == k.On && k.Tree != s.Promoted.Tree:
+		return fmt.Errorf("knowledge committed as %q with the tree %s, and that commit has %s", k.On, k.Tree, s.Promoted.Tree)
 	case k.After != "" && !s.learned(k.After):
 		return fmt.Errorf("knowledge committed after %q, which is not a commit with documents on this history", k.After)
 	}

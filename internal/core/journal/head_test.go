@@ -35,7 +35,7 @@ func TestHead(t *testing.T) {
 			t.Errorf("%s: %v, head %+v, want %+v", name, err, s.Head(), c.want)
 		}
 	}
-	for name, r := range map[string]journal.Record{"another delivery": learned("other", "l", "lt"), "no commit": learned(b.Commit, "", "lt"), "no tree": learned(b.Commit, "l", "")} {
+	for name, r := range map[string]journal.Record{"another delivery": learned("other", "l", "lt"), "no commit": learned(b.Commit, "", "lt"), "no tree": learned(b.Commit, "l", ""), "another tree": learned(b.Commit, b.Commit, "lt")} {
 		if _, err := journal.Replay(append(start[:2:2], r)); err == nil {
 			t.Errorf("%s is taken", name)
 		}

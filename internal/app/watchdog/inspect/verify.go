@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/pod/git"
 	"github.com/tidewaiter/tidewaiter/internal/pod/objects"
@@ -217,6 +218,20 @@ func (s sound) Tree(id string) error {
 		return &chain.DamageError{Reason: err.Error()}
 	}
 	return damage(s.verifier.Tree(s.ctx, parsed))
+}
+
+// Changes implements chain.Repository.
+func (s sound) Changes(before, after string) ([]judge.Change, error) {
+	from, err := objects.ParseID(before)
+	if err != nil {
+		return nil, &chain.DamageError{Reason: err.Error()}
+	}
+	to, err := objects.ParseID(after)
+	if err != nil {
+		return nil, &chain.DamageError{Reason: err.Error()}
+	}
+	changes, err := s.repository.Diff(s.ctx, from, to)
+	return changes, damage(err)
 }
 
 // damage tells objects that are not as they should be from what keeps us from looking.
