@@ -33,6 +33,7 @@ var rowsOfReviewers = []struct{ name, asks string }{
 	{"Cost", "A team turns each reviewer on or off, and reviewers cost nothing unless it asks for them."},
 	{"Degr", "The work continues when the model of a reviewer is away or gives no usable answer."},
 	{"Conv", "Intervals double when nothing new is found. Cleanup directives become too old, at most ten are open, and a bounded number of polish tasks ends the work."},
+	{"Boot", "If there are no documents of its kinds, the first look of a reviewer establishes and does not compare. Users can write documents before that."},
 	{"Val", "Answers that do not keep to the schema are not used, and neither are findings without a quote that stands in the tree."},
 	{"Own", "Each kind of documents has one reviewer, which changes only what it has written itself."},
 	{"Obs", "The status and Events say what each reviewer found, and what it gave."},
@@ -96,7 +97,7 @@ func TestRowsOfReviewers(t *testing.T) {
 // TestTableOfReviewers: a test counts for the row whose name it begins with, and a row without a test is an error.
 func TestTableOfReviewers(t *testing.T) {
 	tests := map[string][]string{"TestRLong": {"x"}, "TestRInjected": {"x"}, "TestRIn": {"x"}}
-	if _, err := tableOfReviewers(tests); err == nil || !strings.Contains(err.Error(), "[Exec Trig In Style Design Int Dir Urg State Know Inj Route Cost Degr Conv Val Own Obs L]") {
+	if _, err := tableOfReviewers(tests); err == nil || !strings.Contains(err.Error(), "[Exec Trig In Style Design Int Dir Urg State Know Inj Route Cost Degr Conv Boot Val Own Obs L]") {
 		t.Errorf("without a test of any row: %v", err)
 	}
 	for _, row := range rowsOfReviewers {

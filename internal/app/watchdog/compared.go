@@ -4,6 +4,7 @@
 package watchdog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"path"
@@ -55,8 +56,17 @@ func (x *acts) peers(ctx context.Context, base string, changes []review.Change) 
 	if err != nil {
 		return nil, err
 	}
+	return x.texts(ctx, base, review.Peers(changes, files), review.MaxPeers, func(string, bool) bool { return true })
+}
+
+// texts are the first files of a list that are text and that count, without secrets, and no more than most. Counts gets the text, and whether secrets were
+// taken out of it.
+func (x *acts) texts(ctx context.Context, base string, files []string, most int, counts func(text string, secret bool) bool) (texts []review.Peer, err error) {
 	redactor := secrets.NewRedactor()
-	for _, file := range review.Peers(changes, files) {
+	for _, file := range files {
+		if len(texts) == most {
+			break
+		}
 		content, err := x.file(ctx, base, file)
 		if err != nil {
 			return nil, err
@@ -69,11 +79,42 @@ func (x *acts) peers(ctx context.Context, base string, changes []review.Change) 
 			x.log().WarnContext(ctx, "Cannot search a file of the base for secrets: reviewers do not see it", "path", file, "error", err.Error())
 			continue
 		}
-		if peers = append(peers, review.Peer{Path: file, Text: string(clean)}); len(peers) == review.MaxPeers {
-			break
+		if counts(string(clean), !bytes.Equal(clean, content)) {
+			texts = append(texts, review.Peer{Path: file, Text: string(clean)})
 		}
 	}
-	return peers, nil
+	return texts, nil
+}
+
+// establishes says whether a reviewer establishes at its next look, and does not compare.
+func (x *acts) establishes(ctx context.Context, o protocol.Orders, r review.Reviewer) (bool, error) {
+	if !r.Writes(o.Policy) {
+		return false, nil
+	}
+	if err := x.open(ctx); err != nil {
+		return false, err
+	}
+	store, _ := x.store(ctx)
+	return r.Establishes(x.attempt.journal.State().Reviews[r.Name], store), nil
+}
+
+// baseline is what a reviewer sees of the base that establishes: typical files without secrets.
+func (x *acts) baseline(ctx context.Context) (*review.Baseline, error) {
+	base, _, err := x.services.workspace.Engine().Trees()
+	if err != nil {
+		return nil, err
+	}
+	b := review.Baseline{Survey: review.NewSurvey(func(yield func(string, int64) bool) {
+		base.Walk(func(path string, e *objects.Entry) bool {
+			size := e.Size
+			if e.Mode != objects.ModeFile && e.Mode != objects.ModeExecutable {
+				size = 0 // it counts, and has no text
+			}
+			return yield(path, size)
+		})
+	})}
+	b.Texts, err = x.texts(ctx, base.ID.String(), b.Typical, review.MaxTypical, func(text string, secret bool) bool { return !secret && review.Typical(text) })
+	return &b, err
 }
 
 // beside lists the files in folders of a tree. In place of a folder that is new, it takes the nearest one above and the first folders in that.

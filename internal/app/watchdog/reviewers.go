@@ -109,13 +109,26 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	j := x.attempt.journal.State()
 	from := cmp.Or(x.seen(ctx, j.Reviews[r.Name].Tree), j.Base.Tree)
 	asked := review.Shown(answered(j, r.Name))
-	if from == v.Tree && len(r.Paths) == 0 && !j.Reviews[r.Name].Called && len(asked) == 0 { // of a task that was aborted, the tree shows nothing
+	first, err := x.establishes(ctx, o, r)
+	if err != nil {
+		return err
+	}
+	if from == v.Tree && len(r.Paths) == 0 && !j.Reviews[r.Name].Called && len(asked) == 0 && !first { // of a task that was aborted, the tree shows nothing
 		v.Outcome, v.Summary = protocol.ReviewAligned, "nothing has changed since its last review"
 		return nil
 	}
 	scene, err := x.scene(ctx, o, r, from, *v)
 	if err != nil {
 		return err
+	}
+	if first {
+		if scene.Baseline, err = x.baseline(ctx); err != nil {
+			return err
+		}
+	} else if r.Compares {
+		if scene.Peers, err = x.peers(ctx, j.Base.Tree, scene.Changes); err != nil {
+			return err
+		}
 	}
 	scene.Answered = asked
 	if len(r.Paths) > 0 && len(scene.Changes) == 0 && len(asked) == 0 {
@@ -228,11 +241,6 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 	var err error
 	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree, r.Sees()); err != nil {
 		return s, err
-	}
-	if r.Compares {
-		if s.Peers, err = x.peers(ctx, j.Base.Tree, s.Changes); err != nil {
-			return s, err
-		}
 	}
 	s.Known, err = x.known(ctx, o, r, s.Changes)
 	return s, err

@@ -43,6 +43,8 @@ type scripted struct {
 	// Found is what other reviewers have said, for the assessor, and Outcome that of its verdict.
 	Found   []protocol.ReviewStatus
 	Outcome string
+	// Existing are files of the repository, as lines, for a reviewer that establishes.
+	Existing map[string][]string
 	// Writes: the reviewer can write documents. Base has the documents of the base, as lines, and Mended are failures that were corrected.
 	Writes bool
 	Base   map[string][]string
@@ -172,9 +174,20 @@ func (c scripted) play(t *testing.T, r review.Reviewer) {
 	for _, change := range c.Changes {
 		s.Changes = append(s.Changes, review.Change{Path: change.Path, Kind: change.Kind, Diff: strings.Join(change.Diff, "\n") + "\n"})
 	}
+	if c.Existing != nil {
+		if !r.Establishes(review.Look{}, c.store(t)) {
+			t.Fatal("the reviewer does not establish")
+		}
+		s.Baseline = baseline(c.Existing)
+	}
 	q := review.Question(s)
 	if wrong := enclosed(q, secret); wrong != "" || size(q) > review.MaxQuestion {
 		t.Errorf("%s:\n%s", wrong, q.Text)
+	}
+	for name, lines := range c.Existing { // a model cannot obey or learn what it is not shown
+		if !strings.Contains(q.Text, "== "+name+"\n  "+lines[0]+"\n") {
+			t.Errorf("the question does not show %s:\n%s", name, q.Text)
+		}
 	}
 	if r.Assesses {
 		c.assess(t, r, q.Text)
@@ -259,6 +272,22 @@ func (c scripted) holds(t *testing.T, given []protocol.Directive, discarded []re
 	if diff := cmp.Diff(c.Discarded, lost); diff != "" {
 		t.Errorf("discarded (-want +got):\n%s", diff)
 	}
+}
+
+// baseline of a repository with some files.
+func baseline(files map[string][]string) *review.Baseline {
+	names := slices.Sorted(maps.Keys(files))
+	b := review.Baseline{Survey: review.NewSurvey(func(yield func(string, int64) bool) {
+		for _, name := range names {
+			if !yield(name, int64(len(strings.Join(files[name], "\n"))+1)) {
+				return
+			}
+		}
+	})}
+	for _, name := range b.Survey.Typical {
+		b.Texts = append(b.Texts, review.Peer{Path: name, Text: strings.Join(files[name], "\n") + "\n"})
+	}
+	return &b
 }
 
 // described are findings with what else they need.

@@ -19,6 +19,7 @@ var codeStyle = Reviewer{
 	MaxPriority: protocol.PriorityNormal,
 	Compares:    true,
 	Knows:       []knowledge.Kind{knowledge.Conventions},
+	Baseline:    "the conventions that several files of the repository already follow",
 	Remit: `You review the style of changes to a Git repository. Report only where a change departs from what the repository itself does: how it names
 things, orders a file, handles errors, logs, tests and comments. Your own taste does not count, and neither does what a formatter or linter
 would report. Leave out what a reader of this repository would not notice.`,

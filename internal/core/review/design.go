@@ -20,6 +20,7 @@ var design = Reviewer{
 	Knows:       []knowledge.Kind{knowledge.Design},
 	Weighs:      true,
 	Calls:       []Event{TaskAborted, Replanned},
+	Baseline:    "which parts the repository has, and how they fit together",
 	Remit: `You review the design of changes to a Git repository: whether they do what the request asks, and whether their parts fit together and
 into the repository. Report what is wrong or missing, what contradicts another part, and what makes the next tasks fail. Do not report style,
 and nothing that a later task of the plan does.`,

@@ -75,6 +75,8 @@ type Scene struct {
 	Mended []Mended
 	// Peers are files that were in the repository before the Feature and are like the changed ones.
 	Peers []Peer
+	// Baseline is what a reviewer sees that establishes, and that can write documents; nil for one that compares.
+	Baseline *Baseline
 	// Changes of the tree since the reviewer looked last, and Left what is not among them.
 	Changes []Change
 	Left    Left
@@ -136,23 +138,30 @@ Answer with one call of give_verdict, of less than 4,000 bytes.`
 // Question for a reviewer. It is a function of the scene, and at most MaxQuestion bytes whatever the scene has. Each part has a budget and says
 // what it leaves out.
 func Question(s Scene) speech.Question {
-	d := data{nonce: nonce(s.Nonce), lean: s.Writes && !s.Reviewer.Mute}
+	d := data{nonce: nonce(s.Nonce), lean: s.Writes && !s.Reviewer.Mute, first: s.Baseline != nil}
+	if d.first {
+		s.Peers = nil
+	}
 	most := s.MaxFindings
 	if most <= 0 || most > MaxFindings {
 		most = MaxFindings
 	}
 	q := speech.Question{System: plain.CutBytes(clean(s.Reviewer.Remit, maxRemit), maxRemit) + "\n", Tool: s.Reviewer.tool(s.Writes)}
+	establish := ""
+	if s.Baseline != nil {
+		establish = fmt.Sprintf(establishing, s.Reviewer.kindsOf(), s.Reviewer.Baseline)
+	}
 	switch r := s.Reviewer; {
 	case r.Assesses:
 		q.System, q.Tool, s.Answered, s.Mended = q.System+verdictSystem, verdictTool(), nil, nil
 	case r.Mute:
-		q.System, s.Found, s.Answered, s.Directives = q.System+fmt.Sprintf(writing+writeSystem, r.kindsOf(), knowledge.MaxLook), nil, nil, nil
+		q.System, s.Found, s.Answered, s.Directives = q.System+fmt.Sprintf(writing, r.kindsOf(), knowledge.MaxLook)+establish+writeSystem, nil, nil, nil
 	case s.Writes:
 		q.System, s.Found, s.Mended = q.System+fmt.Sprintf(system, most)+fmt.Sprintf(writing, r.kindsOf(), knowledge.MaxLook), nil, nil
-		if r.Weighs {
+		if r.Weighs && !d.first { // at a first look there is no document to contradict
 			q.System += weighing
 		}
-		q.System += reportSystem
+		q.System += establish + reportSystem
 	default:
 		q.System, s.Found, s.Mended = q.System+fmt.Sprintf(system, most)+reportSystem, nil, nil
 	}
@@ -174,6 +183,8 @@ func Question(s Scene) speech.Question {
 	for _, part := range []string{
 		d.block(knownAre, "knowledge", d.known(s.Known, min(room/5, MaxKnown)-len(d.block(knownAre, "knowledge", "x")))),
 		d.block(peersAre, "files", d.peers(s.Peers, min((room-minChanges)/3, maxPeers)-len(d.block(peersAre, "files", "x")))),
+		d.block(outlineIs, "outline", d.outline(s.Baseline, min(room/6, maxOutline)-len(d.block(outlineIs, "outline", "x")))),
+		d.block(typicalAre, "typical", d.typical(s.Baseline, min(room*2/5, maxTypicals)-len(d.block(typicalAre, "typical", "x")))),
 	} {
 		b.WriteString(part)
 		room -= len(part)
@@ -217,11 +228,16 @@ type data struct {
 	nonce string
 	// lean: its parts are shorter, because the system prompt and the tool are longer.
 	lean bool
+	// first: its parts are shorter still, because it has files of the repository.
+	first bool
 }
 
 // part is the budget of a part.
 func (d data) part(budget int) int {
-	if d.lean {
+	switch {
+	case d.first:
+		return budget / 2
+	case d.lean:
 		return budget * 2 / 3
 	}
 	return budget

@@ -24,6 +24,8 @@ type Reviewer struct {
 	One, Many string
 	// Remit tells the model what to look for.
 	Remit string
+	// Baseline says what its first documents are about, if there are none.
+	Baseline string
 	// Directive is the type of its directives, and MaxPriority the most urgent priority that they can have.
 	Directive, MaxPriority string
 	// Compares says that it sees files of the repository that are like the changed ones, and Knows are the kinds of documents of the project's knowledge
