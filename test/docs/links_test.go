@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	fence   = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
+	fence   = regexp.MustCompile("(?ms)^[ \t]*````.*?^[ \t]*````[ \t]*$|^[ \t]*```.*?^[ \t]*```[ \t]*$") // a longer fence has shorter ones in it
 	code    = regexp.MustCompile("`[^`\n]*`")
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)

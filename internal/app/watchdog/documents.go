@@ -93,5 +93,18 @@ func (x *acts) mended(ctx context.Context, j journal.State) (all []review.Mended
 	return all
 }
 
+// reasons of the newest plan that a model has made; empty if there are none.
+func (x *acts) reasons(ctx context.Context, j journal.State) string {
+	if j.Planned == nil || j.Planned.Reasons == "" {
+		return ""
+	}
+	clean, err := secrets.NewRedactor().Redact(ctx, secrets.Budget, []byte(j.Planned.Reasons))
+	if err != nil {
+		x.log().WarnContext(ctx, "Cannot search the reasons of the plan for secrets: reviewers do not see them", "error", err.Error())
+		return ""
+	}
+	return string(clean)
+}
+
 // maxMended bounds how many failures a reviewer hears of.
 const maxMended = 16

@@ -82,15 +82,17 @@ func (x *acts) proposed(ctx context.Context, o protocol.Orders, r protocol.Reque
 		earlier.Plan = *have.Plan
 	}
 	var p protocol.Proposal
+	reasons := ""
 	_, err = x.services.consult.Ask(ctx, plans.Question(o, earlier, outline), func(arguments json.RawMessage) (objection string) {
 		p, objection = plans.Read(o, earlier, arguments)
+		reasons = plans.Reasons(arguments)
 		return objection
 	})
 	if err != nil {
 		return journal.Planned{}, err
 	}
 	x.log().InfoContext(ctx, "Planned", "hash", plans.Hash(p), "milestones", len(p.Milestones), "tasks", plans.Tasks(p), "request", r.ID)
-	return journal.Planned{Plan: &p, Request: r.ID}, nil
+	return journal.Planned{Plan: &p, Reasons: reasons, Request: r.ID}, nil
 }
 
 // maxReadme bounds a README that is read, in bytes. An outline quotes only its head.

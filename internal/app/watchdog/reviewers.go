@@ -236,7 +236,7 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 		s.Done = append(s.Done, done)
 	}
 	if r.Mute {
-		s.Mended = x.mended(ctx, j)
+		s.Mended, s.Reasons = x.mended(ctx, j), x.reasons(ctx, j)
 	}
 	var err error
 	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree, r.Sees()); err != nil {

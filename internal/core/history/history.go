@@ -208,6 +208,9 @@ func planned(p journal.Planned) protocol.HistoryEntry {
 	}
 	e.Event, e.Name = protocol.HistoryProposed, plans.Hash(*p.Plan)
 	e.Message = asked(p.Request) + fmt.Sprintf("milestones: %d, tasks: %d", len(p.Plan.Milestones), plans.Tasks(*p.Plan))
+	if p.Reasons != "" {
+		e.Message += ". Reasons: " + p.Reasons
+	}
 	if text, err := json.MarshalIndent(p.Plan, "", "  "); err == nil { // strings and lists of them
 		e.Text = string(text)
 	}

@@ -58,7 +58,7 @@ var plan = protocol.Proposal{Milestones: []protocol.ProposedMilestone{{Name: "on
 func life() []journal.Record {
 	list := []journal.Record{
 		{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}}, orders(), {Base: &journal.Base{Commit: "base", Tree: "bt"}}, {Planned: &journal.Planned{Plan: &plan}},
-		{PlanMissing: &journal.PlanMissing{Request: "replan-1", Message: "no model answered"}}, {Planned: &journal.Planned{Plan: &plan, Request: "replan-2"}},
+		{PlanMissing: &journal.PlanMissing{Request: "replan-1", Message: "no model answered"}}, {Planned: &journal.Planned{Plan: &plan, Reasons: "The store needs the form.", Request: "replan-2"}},
 		{PlanApproved: &journal.PlanApproved{Hash: plans.Hash(plan)}},
 		{TaskBegun: &journal.TaskBegun{Name: "form"}}, {TaskStarted: &journal.TaskStarted{Name: "form", Start: 1, Session: true}},
 		{Asked: &protocol.Question{ID: "q1", Text: "Which color?", At: noon}}, {TaskParked: &journal.TaskParked{Name: "form"}}, {TaskEnded: &journal.TaskEnded{Name: "form", ExitCode: 143, Stopped: true}},
@@ -140,7 +140,7 @@ func TestLife(t *testing.T) {
 		attempt(1, protocol.HistoryBegun, ""),
 		{Attempt: 1, Kind: protocol.HistoryPlan, Event: protocol.HistoryProposed, Name: plans.Hash(plan), Message: "milestones: 1, tasks: 1"},
 		{Attempt: 1, Kind: protocol.HistoryPlan, Event: protocol.HistoryUnavailable, Message: "request replan-1: no model answered"},
-		{Attempt: 1, Kind: protocol.HistoryPlan, Event: protocol.HistoryProposed, Name: plans.Hash(plan), Message: "request replan-2: milestones: 1, tasks: 1"},
+		{Attempt: 1, Kind: protocol.HistoryPlan, Event: protocol.HistoryProposed, Name: plans.Hash(plan), Message: "request replan-2: milestones: 1, tasks: 1. Reasons: The store needs the form."},
 		{Attempt: 1, Kind: protocol.HistoryPlan, Event: protocol.HistoryApproved, Name: plans.Hash(plan)},
 		task(1, protocol.HistoryBegun, "", ""),
 		{Attempt: 1, Kind: protocol.HistoryQuestion, Event: protocol.HistoryAsked, Task: "form", Name: "q1", Message: "Which color?", Text: "Which color?"},

@@ -124,6 +124,8 @@ type Planned struct {
 	// Plan is nil if there is none; then Message says why, and the tasks of the orders stay as they are.
 	Plan    *protocol.Proposal `json:"plan,omitempty"`
 	Message string             `json:"message,omitempty"`
+	// Reasons are why the model divides the work like that; empty if it did not say, and in records of earlier versions.
+	Reasons string `json:"reasons,omitempty"`
 	// Request of a user or of the assessor for it, by its id; empty for the first plan.
 	Request string `json:"request,omitempty"`
 }

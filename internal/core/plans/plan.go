@@ -24,6 +24,8 @@ const (
 	MaxTasks = 32
 	// MaxInstructions of a task, in characters.
 	MaxInstructions = 2000
+	// MaxReasons of a plan, in characters.
+	MaxReasons = 600
 	// MaxGates of a task.
 	MaxGates = 8
 	// MaxAreas of each list, and MaxArea, the length of a pattern in bytes.

@@ -136,6 +136,27 @@ func TestInstructionsAreReadable(t *testing.T) {
 	}
 }
 
+// TestReasonsAreNoPartOfThePlan: a planner can say why, in bounds, and the plan with its hash stays the same.
+func TestReasonsAreNoPartOfThePlan(t *testing.T) {
+	why := func(reasons string) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(`{"milestones":[{"name":"m","tasks":[{"name":"t","instructions":"x"}]}],"reasons":%q}`, reasons))
+	}
+	plain, _ := plans.Read(work(), plans.Earlier{}, why(""))
+	p, objection := plans.Read(work(), plans.Earlier{}, why("The form\ncomes first."))
+	if objection != "" || plans.Hash(p) != plans.Hash(plain) {
+		t.Errorf("%+v, objection %q", p, objection)
+	}
+	if got := plans.Reasons(why(" The form\n\u202ecomes first.")); got != "The form comes first." {
+		t.Errorf("reasons %q", got)
+	}
+	if got := plans.Reasons(json.RawMessage(two)) + plans.Reasons(json.RawMessage(`[]`)); got != "" {
+		t.Errorf("reasons %q of plans without any", got)
+	}
+	if _, objection := plans.Read(work(), plans.Earlier{}, why(strings.Repeat("x", plans.MaxReasons+1))); !strings.Contains(objection, "does not match its schema") {
+		t.Errorf("objection %q to too many reasons", objection)
+	}
+}
+
 // TestAPlanOnlyNarrows: whatever is proposed, the bounds of the user stay, every gate runs, and no task of the user is lost.
 func TestAPlanOnlyNarrows(t *testing.T) {
 	names := rapid.SampledFrom([]string{"a", "b", "page", "docs"})

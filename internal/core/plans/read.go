@@ -25,9 +25,11 @@ func Read(o protocol.Orders, e Earlier, proposal json.RawMessage) (p protocol.Pr
 	}
 	in := json.NewDecoder(bytes.NewReader(proposal))
 	in.DisallowUnknownFields()
-	if err := in.Decode(&p); err != nil {
+	var said said
+	if err := in.Decode(&said); err != nil {
 		return protocol.Proposal{}, "The plan is not what the schema asks for."
 	}
+	p = said.Proposal
 	for _, rule := range []func(protocol.Orders, protocol.Proposal) string{distinct, proved, bounded, open} {
 		if objection := rule(o, p); objection != "" {
 			return protocol.Proposal{}, objection
@@ -40,6 +42,23 @@ func Read(o protocol.Orders, e Earlier, proposal json.RawMessage) (p protocol.Pr
 		}
 	}
 	return e.join(p)
+}
+
+// said is what a planner says: the plan, and why it is like that.
+type said struct {
+	protocol.Proposal
+
+	Reasons string `json:"reasons"`
+}
+
+// Reasons are why a planner divides the work as it does, in one line of visible characters; empty if it does not say. They do not belong to the plan: its hash and
+// what users approve do not have them.
+func Reasons(proposal json.RawMessage) string {
+	var said said
+	if err := json.Unmarshal(proposal, &said); err != nil {
+		return ""
+	}
+	return plain.Line(said.Reasons, MaxReasons)
 }
 
 // distinct names: the agent's tasks are known by milestone/task.

@@ -35,6 +35,7 @@ const (
 	maxDirectives = 1200
 	maxFound      = 1000
 	maxMended     = 2000
+	maxPlanned    = 800
 	// maxAnswered has room for all that Shown gives.
 	maxAnswered = MaxChecks*(protocol.MaxDirectiveID+maxAsked+maxAnswer+30) + 30
 )
@@ -73,6 +74,8 @@ type Scene struct {
 	// Writes: the reviewer can write documents. Mended are failures that were corrected while agents worked, the newest first, for a reviewer that only writes documents.
 	Writes bool
 	Mended []Mended
+	// Reasons are why the planner divided the work as it did, for such a reviewer; empty if no model planned it, or it did not say.
+	Reasons string
 	// Peers are files that were in the repository before the Feature and are like the changed ones.
 	Peers []Peer
 	// Baseline is what a reviewer sees that establishes, and that can write documents; nil for one that compares.
@@ -151,19 +154,22 @@ func Question(s Scene) speech.Question {
 	if s.Baseline != nil {
 		establish = fmt.Sprintf(establishing, s.Reviewer.kindsOf(), s.Reviewer.Baseline)
 	}
+	if !s.Reviewer.Mute {
+		s.Mended, s.Reasons = nil, ""
+	}
 	switch r := s.Reviewer; {
 	case r.Assesses:
-		q.System, q.Tool, s.Answered, s.Mended = q.System+verdictSystem, verdictTool(), nil, nil
+		q.System, q.Tool, s.Answered = q.System+verdictSystem, verdictTool(), nil
 	case r.Mute:
 		q.System, s.Found, s.Answered, s.Directives = q.System+fmt.Sprintf(writing, r.kindsOf(), knowledge.MaxLook)+establish+writeSystem, nil, nil, nil
 	case s.Writes:
-		q.System, s.Found, s.Mended = q.System+fmt.Sprintf(system, most)+fmt.Sprintf(writing, r.kindsOf(), knowledge.MaxLook), nil, nil
+		q.System, s.Found = q.System+fmt.Sprintf(system, most)+fmt.Sprintf(writing, r.kindsOf(), knowledge.MaxLook), nil
 		if r.Weighs && !d.first { // at a first look there is no document to contradict
 			q.System += weighing
 		}
 		q.System += establish + reportSystem
 	default:
-		q.System, s.Found, s.Mended = q.System+fmt.Sprintf(system, most)+reportSystem, nil, nil
+		q.System, s.Found = q.System+fmt.Sprintf(system, most)+reportSystem, nil
 	}
 	if team := clean(s.Team, maxTeam); team != "" {
 		q.System += "\n\nThe team that owns the repository adds:\n" + team
@@ -178,6 +184,7 @@ func Question(s Scene) speech.Question {
 	b.WriteString(d.block("Directives that the agent has not addressed yet:", "directives", d.directives(s.Directives)))
 	b.WriteString(d.block("What the other reviewers have found after this task:", "found", d.found(s.Found)))
 	b.WriteString(d.block(answeredAre, "answered", d.answered(s.Answered)))
+	b.WriteString(d.block("Why the planner, a model, divided the work into these tasks:", "plan", d.reasons(s.Reasons)))
 	b.WriteString(d.block("Failures that were corrected while agents worked, the newest first, with what the supervisor told the agent:", "mended", d.mended(s.Mended)))
 	room := MaxQuestion - len(q.System) - len(q.Tool.Name) - len(q.Tool.Description) - len(q.Tool.Schema) - b.Len() - len(d.block(changesAre, "changes", "x"))
 	for _, part := range []string{
@@ -335,6 +342,14 @@ func (d data) directives(open []protocol.Directive) string {
 		}
 	}
 	return l.text(false)
+}
+
+// reasons of the planner.
+func (d data) reasons(text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("| %s\n", d.line(text, d.part(maxPlanned)))
 }
 
 // known are rules of documents, within a budget.
