@@ -167,7 +167,11 @@ func (x *acts) treeWith(ctx context.Context, tree string, written map[string]str
 	if changed = len(edits); changed == 0 {
 		return root, 0, left, nil
 	}
-	if why := occupied(before, knowledge.IndexPath); why != "" {
+	why, err := x.indexTaken(ctx, before)
+	if err != nil {
+		return root, 0, nil, err
+	}
+	if why != "" {
 		left = append(left, knowledge.Answer{Path: knowledge.IndexPath, Reason: knowledge.Malformed, Why: why})
 	} else if err := put(knowledge.IndexPath, knowledge.Index(knowledge.Store{Base: library.documents, Written: documents}.Documents())); err != nil {
 		return root, 0, nil, err
@@ -233,6 +237,27 @@ func (x *acts) taken(ctx context.Context, tree *objects.Tree, file string) (why 
 		why = "the work adds, changes or deletes that file"
 	}
 	return why, err
+}
+
+// indexTaken says why no index of Tidewaiter can stand in a tree; empty if one can.
+func (x *acts) indexTaken(ctx context.Context, tree *objects.Tree) (why string, err error) {
+	const theirs = "it has lines that Tidewaiter does not write; delete the file to get an index of all documents"
+	if why = occupied(tree, knowledge.IndexPath); why != "" {
+		return why, nil
+	}
+	e := tree.Lookup(knowledge.IndexPath)
+	if e == nil {
+		return "", nil
+	}
+	all := x.services.repository.Objects()
+	if _, size, err := all.Stat(ctx, e.ID); err != nil || size > knowledge.MaxIndex {
+		return theirs, err
+	}
+	_, text, err := all.Read(ctx, e.ID, knowledge.MaxIndex)
+	if err != nil || knowledge.IsIndex(string(text)) {
+		return "", err
+	}
+	return theirs, nil
 }
 
 // occupied says why no document can stand at a path of a tree; empty if one can.

@@ -61,13 +61,36 @@ func newLearned(t *testing.T, documents map[string]string, change func(*protocol
 	if change != nil {
 		w.intake.Order(change)
 	}
+	return w, w.learning(documents, probe)
+}
+
+// learning starts a watchdog of a world, and has reviewers write documents while the agent works.
+func (w *world) learning(documents map[string]string, probe func(string) error) *pod {
+	w.t.Helper()
 	run := w.start(1, pullAt("task begun", 1))
 	if err := run.wait(); !errors.Is(err, errPulled) {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.learned(documents)
 	run.watch(probe)
-	return w, run
+	return run
+}
+
+// TestAnIndexOfAUserStays: the documents are delivered without an index of Tidewaiter, and the final report says why.
+func TestAnIndexOfAUserStays(t *testing.T) {
+	t.Parallel()
+	const theirs = "# Our documents\n\nRead names first."
+	w := newProved(t, `echo good > web/page.html`)
+	w.knows(map[string]string{"conventions/names.md": saying("established", "* Name a page after its path."), "_index.md": theirs + "\n"})
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.Knowledge.Deliver = policy.KnowledgeCommit })
+	f := w.learning(map[string]string{"lessons/flush.md": saying("provisional", "* Flush before the answer.")}, nil).finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if w.delivered("docs/knowledge/_index.md") != theirs || !strings.Contains(w.delivered("docs/knowledge/lessons/flush.md"), "Flush before") {
+		t.Errorf("the index is %q", w.delivered("docs/knowledge/_index.md"))
+	}
+	if want := "has a document of reviewers in docs/knowledge; docs/knowledge/_index.md is left out: it has lines that Tidewaiter does not write; delete the file to get an index"; !strings.Contains(f.Message, want) {
+		t.Errorf("the report lacks %q: %s", want, f.Message)
+	}
 }
 
 // TestRKnowDocumentsAreTheLastCommit of the delivery: gates and approval are about it, a crash makes the same one, and no checkpoint of the agent has the documents.

@@ -4,6 +4,7 @@
 package knowledge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -41,6 +42,26 @@ func (d Document) Text() string {
 // IndexPath is the file with the index of the documents.
 const IndexPath = Dir + "/_index.md"
 
+// MaxIndex bounds an index that is read, in bytes: all documents have room, with the longest paths and titles that are usual.
+const MaxIndex = 256 << 10
+
+// indexTitle is the first line of an index, and indexLine any line with a document.
+const indexTitle = "# Knowledge of the project"
+
+var indexLine = regexp.MustCompile(`^\* \[([^][()]+)\]\(([^][()]+)\): .* \((?:established|provisional|deprecated)\)$`)
+
+// IsIndex says whether a text is an index, with whatever documents. Anything else has lines of a user, which another index would delete.
+func IsIndex(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		m := indexLine.FindStringSubmatch(line)
+		if line != "" && line != indexTitle && (m == nil || m[1] != m[2]) {
+			return false
+		}
+	}
+	return true
+}
+
 // Index is the text of the index: one line for each document, sorted by path. It has neither dates nor totals, so that branches with other documents merge.
 func Index(documents []Document) string {
 	lines := make([]string, 0, len(documents))
@@ -53,7 +74,7 @@ func Index(documents []Document) string {
 		lines = append(lines, "* ["+below+"]("+below+"): "+escaped.Replace(title)+" ("+string(d.Status)+")\n")
 	}
 	slices.Sort(lines)
-	return "# Knowledge of the project\n\n" + strings.Join(lines, "")
+	return indexTitle + "\n\n" + strings.Join(lines, "")
 }
 
 // escaped is a title without links and marks of Markdown: it stands in another folder than its document, and its links would lead elsewhere.

@@ -96,10 +96,18 @@ func TestRKnowIndex(t *testing.T) {
 * [lessons/flush.md](lessons/flush.md): flush (provisional)
 `
 	for range 2 {
-		if diff := cmp.Diff(want, knowledge.Index(documents)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, knowledge.Index(documents)); diff != "" || !knowledge.IsIndex(want) {
+			t.Errorf("is an index: %v (-want +got):\n%s", knowledge.IsIndex(want), diff)
 		}
 		slices.Reverse(documents)
+	}
+	for text, is := range map[string]bool{
+		"": true, "# Knowledge of the project\r\n": true, want + "* [a.md](a.md): A (established)": true, want + "Read names first.\n": false,
+		"# Our documents\n": false, "* [a.md](b.md): A (established)\n": false, want + "<<<<<<< HEAD\n": false,
+	} {
+		if knowledge.IsIndex(text) != is {
+			t.Errorf("%q is an index: %v, want %v", text, !is, is)
+		}
 	}
 	if _, _, err := knowledge.Locate(knowledge.IndexPath); err == nil {
 		t.Error("the index is read as a document")
