@@ -193,3 +193,34 @@ func TestTheDocumentsOfBeforeAreDeliveredAgain(t *testing.T) {
 		t.Errorf("branch %s, head %s, want %s", w.branch(), f.Head, pushed)
 	}
 }
+
+// TestAnOldHistoryAfterALostAnswer: what was pushed with documents has a commit that the policy of now refuses. The one commit that takes the place of the history does
+// not follow it, and its documents neither: a user has to delete the branch.
+func TestAnOldHistoryAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	w, start := newAudited(t, approval, func(o *protocol.Orders) {
+		o.Policy.Knowledge = policy.Knowledge{Inject: true, Deliver: policy.KnowledgeCommit}
+	})
+	p := start(nil)
+	w.signal("end")
+	wantFinal(t, p.finish(), protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	w.learned(map[string]string{"design/form.md": saying("provisional", "* Forms post to /save.")})
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.RequireApproval = false })
+	run := w.start(2, pullAt("pushed", 1))
+	if err := run.wait(); !errors.Is(err, errPulled) {
+		t.Fatal(err)
+	}
+	pushed := w.branch()
+	w.intake.Order(enforcing)
+	run.watch(nil)
+	wantFinal(t, run.finish(), protocol.OutcomeBlocked, protocol.ReasonPushConflict)
+	if pushed == "" || w.branch() != pushed {
+		t.Errorf("branch %q, want %q", w.branch(), pushed)
+	}
+	w.git("-C", w.origin, "update-ref", "-d", "refs/heads/tidewaiter/login")
+	f := w.seal(3)
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if n := w.git("-C", w.origin, "rev-list", "--count", "main.."+f.Head); n != "2" || w.git("-C", w.origin, "merge-base", f.Head, pushed) != w.git("-C", w.origin, "rev-parse", "main") {
+		t.Errorf("%s commits on the branch, want the work and its documents", n)
+	}
+}
