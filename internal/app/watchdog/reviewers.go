@@ -213,6 +213,7 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 		Reviewer: r, Team: r.Rule(o.Policy).Instructions, Request: o.Prompt, Task: v.Task,
 		Gates: j.Results, Nonce: crypto.Text(), MaxFindings: review.MaxFindings, Writes: r.Writes(o.Policy),
 	}
+	s.Last, s.After = j.Reviews[r.Name].Said, j.Reviews[r.Name].After
 	if milestone, _, is := strings.Cut(v.Task, "/"); is {
 		s.Milestone = milestone
 	}

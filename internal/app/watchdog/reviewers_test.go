@@ -84,6 +84,9 @@ func TestRExecAReviewerLooksBetweenTasks(t *testing.T) {
 	if len(asked) != 2 || !strings.Contains(asked[1].Body, "Name it like the others (web/form.html:1).") {
 		t.Errorf("a reviewer does not see the directive that waits: %d questions", len(asked))
 	}
+	if len(asked) != 2 || strings.Contains(asked[0].Body, `\n\u003clast `) || !strings.Contains(asked[1].Body, "- After the task page/form: Code style review: 1 inconsistency, 1 cleanup directive. The form has another name.") {
+		t.Errorf("a reviewer does not see what its last review said: %d questions", len(asked))
+	}
 	if len(asked) != 2 || !strings.Contains(asked[0].Body, "page/form") || strings.Contains(asked[1].Body, "web/form.html (Added)") || !strings.Contains(asked[1].Body, "web/save.html (Added)") {
 		t.Errorf("%d questions: %+v", len(asked), asked)
 	}

@@ -111,6 +111,9 @@ func (s *State) reviewed(r Record) error {
 	default:
 		s.Reviews = s.Reviews.Looked(v.Reviewer, v.Over, v.Tree, len(v.Directives)+len(v.Documents) > 0 || again)
 	}
+	if v.Asked != nil && v.Outcome != protocol.ReviewSkipped {
+		s.Reviews = s.Reviews.Summed(v.Reviewer, plain.Line(v.Summary, protocol.MaxReviewSummary), v.Task)
+	}
 	if len(v.Documents) > 0 { // what it looks for is there
 		s.Reviews = s.Reviews.Heeded(v.Reviewer)
 	}

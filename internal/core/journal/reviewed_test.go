@@ -45,6 +45,36 @@ func answered(d protocol.Directive, state string) journal.Record {
 	return journal.Record{Directed: &journal.Directed{Entries: []directives.Entry{{ID: d.ID, Source: d.Source, State: state, Given: true}}}}
 }
 
+// TestRStateWhatTheLastReviewSaid stays for the next question: neither a skipped review nor one for which no model was asked takes its place, and other looks keep it.
+func TestRStateWhatTheLastReviewSaid(t *testing.T) {
+	said := func(over int, task, outcome, summary string, asked bool) journal.Record {
+		v := &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: task, Over: over, Tree: "t", Outcome: outcome, Summary: summary}
+		if asked {
+			v.Asked = &review.Asked{Question: "?"}
+		}
+		return journal.Record{Reviewed: v}
+	}
+	first := said(1, "form", protocol.ReviewAligned, "Nothing.\nAt all.", true)
+	for name, next := range map[string]journal.Record{
+		"skipped":      said(2, "save", protocol.ReviewSkipped, "the provider is away", true),
+		"no new work":  said(2, "save", protocol.ReviewAligned, "nothing has changed since its last review", false),
+		"nothing else": {Reviewed: &journal.Reviewed{Reviewer: protocol.SourceCodeStyle, Task: "save", Over: 2, Passed: true}},
+	} {
+		s := read(t, write(t, attempt1, base, reviewedOrders("form"), first, next))
+		if look := s.Reviews[protocol.SourceCodeStyle]; look.Said != "Nothing. At all." || look.After != "form" || look.Asked != 2 {
+			t.Errorf("%s: %+v", name, look)
+		}
+	}
+	verdict := said(1, "form", protocol.ReviewAligned, "On track.", true)
+	verdict.Reviewed.Reviewer = protocol.SourceAssessor
+	later := said(2, "save", protocol.ReviewAligned, "nothing", false)
+	later.Reviewed.Reviewer = protocol.SourceAssessor
+	s := read(t, write(t, attempt1, base, reviewedOrders("form"), first, verdict, said(2, "save", protocol.ReviewAligned, "One name.", true), later))
+	if look, theirs := s.Reviews[protocol.SourceCodeStyle], s.Reviews[protocol.SourceAssessor]; look.Said != "One name." || look.After != "save" || theirs.Said != "On track." {
+		t.Errorf("the newest reviews: %+v, %+v", look, theirs)
+	}
+}
+
 // TestRStateAReviewInTheJournal: its directives stay until they are over, and the reviewer has looked.
 func TestRStateAReviewInTheJournal(t *testing.T) {
 	a, b := finding("a"), finding("b")

@@ -53,6 +53,9 @@ type Look struct {
 	Quiet int `json:"quiet,omitempty"`
 	// Every is the interval that the verdicts of an assessor have led to, in tasks; 0 before the first one, and for other reviewers.
 	Every int `json:"every,omitempty"`
+	// Said is what its last review said that a model has answered, and After the task after which that was.
+	Said  string `json:"said,omitempty"`
+	After string `json:"after,omitempty"`
 }
 
 // interval of a reviewer, in finished tasks between two looks; 0 if tasks do not count.
@@ -131,7 +134,7 @@ func (h History) Passed(name string, over int) History {
 
 // Looked: a reviewer has looked at a tree when this number of tasks was over. Its interval doubles if it has found nothing new.
 func (h History) Looked(name string, over int, tree string, found bool) History {
-	look := Look{Asked: over, Looked: over, Tree: tree, Quiet: min(h[name].Quiet+1, maxDoublings)}
+	look := Look{Asked: over, Looked: over, Tree: tree, Quiet: min(h[name].Quiet+1, maxDoublings), Said: h[name].Said, After: h[name].After}
 	if found {
 		look.Quiet = h[name].Quiet
 	}
@@ -141,7 +144,7 @@ func (h History) Looked(name string, over int, tree string, found bool) History 
 // Assessed: an assessor has looked at a tree when this number of tasks was over, and the outcome is that of its verdict. If it is Aligned, its interval
 // grows by 1 task. A MinorDrift makes it 2 tasks shorter, and a MajorDivergence as short as it can be.
 func (h History) Assessed(name string, over int, tree, outcome string, p policy.Effective) History {
-	look := Look{Asked: over, Looked: over, Tree: tree, Every: minInterval}
+	look := Look{Asked: over, Looked: over, Tree: tree, Every: minInterval, Said: h[name].Said, After: h[name].After}
 	before := within(cmp.Or(h[name].Every, assessor.Rule(p).EveryTasks))
 	switch outcome {
 	case protocol.ReviewAligned:
@@ -149,6 +152,13 @@ func (h History) Assessed(name string, over int, tree, outcome string, p policy.
 	case protocol.ReviewMinorDrift:
 		look.Every = within(before - 2)
 	}
+	return h.with(name, look)
+}
+
+// Summed: a reviewer has summed up its review after a task. Its next question has that.
+func (h History) Summed(name, summary, task string) History {
+	look := h[name]
+	look.Said, look.After = summary, task
 	return h.with(name, look)
 }
 

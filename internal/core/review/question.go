@@ -29,12 +29,12 @@ const (
 	maxRemit      = 2000
 	maxTeam       = 4000
 	maxRequest    = 2000
-	maxDone       = 1600
+	maxDone       = 1400
 	maxAhead      = 1000
-	maxGates      = 800
+	maxGates      = 600
 	maxDirectives = 1200
 	maxFound      = 1000
-	maxMended     = 2000
+	maxMended     = 1600
 	maxPlanned    = 800
 	// maxAnswered has room for all that Shown gives.
 	maxAnswered = MaxChecks*(protocol.MaxDirectiveID+maxAsked+maxAnswer+30) + 30
@@ -65,6 +65,8 @@ type Scene struct {
 	Gates []gates.Result
 	// Directives of users and reviewers that are open.
 	Directives []protocol.Directive
+	// Last is what the last review of the reviewer said, and After the task after which that was; empty before it.
+	Last, After string
 	// Found is what the other reviewers have said at this breakpoint, for an assessor.
 	Found []protocol.ReviewStatus
 	// Answered are directives of this reviewer that an agent has answered since the reviewer looked last. The question has the ones that Shown gives.
@@ -142,8 +144,8 @@ Answer with one call of give_verdict, of less than 4,000 bytes.`
 // what it leaves out.
 func Question(s Scene) speech.Question {
 	d := data{nonce: nonce(s.Nonce), lean: s.Writes && !s.Reviewer.Mute, first: s.Baseline != nil}
-	if d.first {
-		s.Peers = nil
+	if d.first { // there is nothing that it compares with, and no review before it
+		s.Peers, s.Last = nil, ""
 	}
 	most := s.MaxFindings
 	if most <= 0 || most > MaxFindings {
@@ -178,6 +180,7 @@ func Question(s Scene) speech.Question {
 	fmt.Fprintf(&b, "The nonce of the marks is %s. It stands nowhere in the data.\n", d.nonce)
 	b.WriteString(d.block("The request of the user:", "request", d.lines(s.Request, d.part(maxRequest))))
 	b.WriteString(d.block("The task that has just ended:", "task", d.task(s)))
+	b.WriteString(d.block("What your own last review of this work said:", "last", d.last(s)))
 	b.WriteString(d.block("Tasks that are over, the newest first:", "done", d.done(s.Done)))
 	b.WriteString(d.block("Tasks that are still to come. What they do is not missing yet:", "ahead", d.ahead(s.Ahead)))
 	b.WriteString(d.block("The newest results of the gates, the commands that prove the work:", "gates", d.gates(s.Gates)))
@@ -291,6 +294,14 @@ func (d data) task(s Scene) string {
 		text += "- Milestone: " + d.name(s.Milestone) + "\n"
 	}
 	return text
+}
+
+// last review of the reviewer.
+func (d data) last(s Scene) string {
+	if s.Last == "" {
+		return ""
+	}
+	return fmt.Sprintf("- After the task %s: %s\n", d.name(s.After), d.line(s.Last, d.part(maxSummary)))
 }
 
 // done are tasks that are over, the newest first: what the changes were made for.

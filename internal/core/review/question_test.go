@@ -43,6 +43,7 @@ func scene(r review.Reviewer) review.Scene {
 			{ID: "use-dict", Source: protocol.SourcePerson, Description: "Take the labels from the dictionary."},
 			{ID: "code-style/1a2b3c4d", Source: protocol.SourceCodeStyle, Description: "Name the handler as the others are (web/login.go:4)."},
 		},
+		Last: "Code style review: 1 inconsistency, 1 cleanup directive. The handler has another name.", After: "page/form",
 		Found: []protocol.ReviewStatus{
 			{Reviewer: protocol.SourceCodeStyle, Outcome: protocol.ReviewMinorDrift, Summary: "Code style review: 1 inconsistency, 1 cleanup directive. The handler has another name."},
 			{Reviewer: protocol.SourceDesign, Outcome: protocol.ReviewSkipped, Summary: "the provider is away"},
@@ -161,7 +162,7 @@ func full(r review.Reviewer) review.Scene {
 		s.Mended = append(s.Mended, review.Mended{Task: long, Told: long, Did: long})
 		s.Known, s.Peers = append(s.Known, long), append(s.Peers, review.Peer{Path: long, Text: long})
 	}
-	s.Task, s.Milestone, s.Reasons, s.Left = long, long, long, review.Left{Files: 1 << 60, Bytes: 1 << 60}
+	s.Task, s.Milestone, s.Last, s.After, s.Reasons, s.Left = long, long, long, long, long, review.Left{Files: 1 << 60, Bytes: 1 << 60}
 	return s
 }
 
@@ -204,6 +205,9 @@ func TestTheQuestionForAWriter(t *testing.T) {
 		_, changes, _ := strings.Cut(q.Text, "<changes ")
 		if wrong := enclosed(q, secret); wrong != "" || size(q) > review.MaxQuestion || len(changes) < 2000 {
 			t.Errorf("%s: %s %d bytes, %d of them for changes", name, wrong, size(q), len(changes))
+		}
+		if !strings.Contains(q.Text, "\n<last "+secret+">\n- After the task \"many words and ") {
+			t.Errorf("%s does not read what its last review said:\n%s", name, q.Text[:4000])
 		}
 		if reasons := strings.Contains(q.Text, "\n<plan "+secret+">\n| many words and "); reasons != (name == knower) {
 			t.Errorf("%s reads why the planner divided the work: %v", name, reasons)
@@ -327,7 +331,7 @@ func TestRInDataCannotEndItsPart(t *testing.T) {
 		for _, name := range []string{style, knower} {
 			s := scene(reviewer(t, name))
 			s.Nonce = given
-			s.Request, s.Task, s.Milestone = attack, attack, attack
+			s.Request, s.Task, s.Milestone, s.Last, s.After = attack, attack, attack, attack, attack
 			s.Done = []review.Done{{Name: attack, Instructions: attack, Summary: attack}, {Name: attack, Aborted: true, Why: attack}}
 			s.Ahead, s.Gates = []review.Ahead{{attack, attack}}, []gates.Result{{Gate: attack, State: gates.NotStarted, Message: attack}}
 			s.Directives = []protocol.Directive{{ID: attack, Description: attack}}
