@@ -41,7 +41,7 @@ func answersInVain(t *testing.T, step string, n int) {
 	still := strings.Replace(oneFinding, "findings:", "stillThere: [{id: "+id+", path: web/form.html, quote: page/form}], findings:", 1)
 	w, player := newReviewed(t, still, deterministic, func(o *protocol.Orders) { o.Policy.Reviewers.PolishTasks = 0 })
 	w.intake.Order(func(o *protocol.Orders) {
-		o.Agent.Command = []string{"sh", "-c", `task=$(basename "$TIDEWAITER_TASK"); ` + strings.ReplaceAll(w.byHand(), "signals/exit", `signals/"$task"`)}
+		o.Agent.Command = []string{"sh", "-c", byHand + `case "$TIDEWAITER_TASK" in page/form) ` + w.waitFor("form") + `;; page/save) ` + w.waitFor("save") + `;; *) ` + w.waitFor("show") + `;; esac`}
 	})
 	var probe func(string) error
 	if step != "" {

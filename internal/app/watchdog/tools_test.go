@@ -31,9 +31,9 @@ func deterministic(o *protocol.Orders) {
 }
 
 // byHand is an agent that does nothing but tell where its tools are: the test calls them in its place.
-func (w *world) byHand() string {
-	return `echo "$TIDEWAITER_MCP_URL" > "$HOME/url.new"; mv "$HOME/url.new" "$HOME/url"; ` + w.waitFor("exit")
-}
+func (w *world) byHand() string { return byHand + w.waitFor("exit") }
+
+const byHand = `echo "$TIDEWAITER_MCP_URL" > "$HOME/url.new"; mv "$HOME/url.new" "$HOME/url"; `
 
 // agentByHand orders a world whose agent is played by the test.
 func agentByHand(t *testing.T, change ...func(*protocol.Orders)) *world {
