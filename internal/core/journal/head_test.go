@@ -94,19 +94,36 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// TestASnapshotWithoutLearned is of a version that does not list the commits with documents. Who begins with it knows no earlier one, and neither do other readers.
+// TestASnapshotWithoutLearned is of a version that does not list the commits with documents. The newest one is known, for who begins with it and for other readers, unless
+// the history was replaced after it.
 func TestASnapshotWithoutLearned(t *testing.T) {
-	records := []journal.Record{attempt1, base, {KnowledgeCommitted: &journal.KnowledgeCommitted{On: base.Base.Commit, Commit: "l1", Tree: "lt1"}}}
-	s, err := journal.Replay(records)
-	if err != nil || len(s.Learned) != 1 {
-		t.Fatalf("%+v, %v", s.Learned, err)
+	learned := func(commit, tree string) journal.Record {
+		return journal.Record{KnowledgeCommitted: &journal.KnowledgeCommitted{On: base.Base.Commit, Commit: commit, Tree: tree}}
 	}
-	s.Learned = nil
-	snapshot := journal.Record{Snapshot: &journal.Snapshot{Segments: 1, State: s}}
-	next := journal.KnowledgeCommitted{On: base.Base.Commit, Tree: "lt2"}
-	for name, read := range map[string][]journal.Record{"all": append(records, snapshot), "the rest": {snapshot}} {
-		if got, err := journal.Replay(read); err != nil || got.After(next, "l1") != "" || got.Knowledge == nil {
-			t.Errorf("%s: %+v, %v", name, got.Learned, err)
+	first := []journal.Record{attempt1, base, learned("l0", "lt0"), learned("l1", "lt1")}
+	promoted := []journal.Record{
+		{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: base.Base.Commit, TreeVerdict: protocol.Valid}}, {Done: &journal.Done{Sequence: 1}},
+	}
+	work := append(first[:4:4], promoted...)
+	replaced := append(work[:6:6], journal.Record{Squashed: &journal.Squashed{Commit: "s1", Old: "d1"}})
+	taken := append(first[:4:4], learned(base.Base.Commit, base.Base.Tree))
+	for name, c := range map[string]struct {
+		records []journal.Record
+		// want is what follows if the branch is at the commit l1; an earlier one is not known.
+		want string
+	}{"documents": {first, "l1"}, "more work": {work, "l1"}, "the history was replaced": {replaced, ""}, "documents were taken back": {taken, ""}} {
+		s, err := journal.Replay(c.records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Learned = nil
+		snapshot := journal.Record{Snapshot: &journal.Snapshot{Segments: 1, State: s}}
+		next := journal.KnowledgeCommitted{On: s.Promoted.Commit, Tree: "lt2"}
+		for reader, read := range map[string][]journal.Record{"all": append(c.records, snapshot), "the rest": {snapshot}, "twice": {snapshot, snapshot}} {
+			got, err := journal.Replay(read)
+			if err != nil || got.After(next, "l1") != c.want || got.After(next, "l0") != "" || got.MayBeBehind(next) != (c.want != "") {
+				t.Errorf("%s, %s: %+v, %v", name, reader, got.Learned, err)
+			}
 		}
 	}
 }

@@ -44,6 +44,7 @@ func (s *State) snapshot(n Snapshot) error {
 	}
 	if s.Epoch == 0 {
 		*s = n.State
+		s.relearn()
 		return nil
 	}
 	now := *s
@@ -95,7 +96,16 @@ func (s *State) snapshot(n Snapshot) error {
 		return errSnapshot
 	}
 	s.Tasks, s.Gated, s.Reviews, s.Answered, s.Written, s.Learned, s.Proved = now.Tasks, now.Gated, now.Reviews, now.Answered, now.Written, now.Learned, now.Proved
+	s.relearn()
 	return nil
+}
+
+// relearn lists the newest commit with documents after a snapshot of an earlier version, which does not list them: the server may have taken it. After the
+// history was replaced, the commit counts only if it follows the new one.
+func (s *State) relearn() {
+	if k := s.Knowledge; s.Learned == nil && k != nil && k.Commit != k.On && (s.Squashed == nil || k.On == s.Promoted.Commit) {
+		s.Learned = []KnowledgeCommitted{*k}
+	}
 }
 
 // canonical is a state in the form that it has after it was read from a journal.
