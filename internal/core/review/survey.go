@@ -18,8 +18,9 @@ import (
 const (
 	// MaxTypical is how many files of the repository a reviewer sees at a first look without documents.
 	MaxTypical = 10
-	// maxGroups bounds the folders, each with its extensions, that a survey distinguishes. It counts files of others as files of no folder.
-	maxGroups = 4096
+	// maxGroups bounds the folders, each with its extensions, that a survey distinguishes. It counts files of others as files of no folder. When maxDeep of
+	// them are taken, it distinguishes new folders of the first level only, so that a folder with very many folders does not hide the ones after it.
+	maxGroups, maxDeep = 4096, 3072
 	// maxExtension bounds an extension, in bytes, and sizeStep is how exactly a survey knows the sizes of files, in bytes.
 	maxExtension, sizeStep = 12, 256
 	// plainPlace is how often a place of a typical file is for a document or data: one of five places.
@@ -30,7 +31,8 @@ const (
 type Survey struct {
 	// Files is how many there are.
 	Files int
-	// Folders are the first two levels of folders with what is below them, the ones with the most files first. More is how many files are in others.
+	// Folders are the first two levels of folders with what is below them, the ones with the most files first: of a great many folders only the first level. More is how
+	// many files are in others.
 	Folders []Folder
 	More    int
 	// Typical are paths of typical files, the best first, twice MaxTypical: some may turn out not to be fit for a reader.
@@ -82,17 +84,26 @@ func NewSurvey(files iter.Seq2[string, int64]) Survey {
 	s := Survey{}
 	groups := map[[2]string]*group{}
 	var order []*group
+	groupOf := func(file string) *group { // a folder that is not known in the first pass stays so
+		folder, kind := top(file), kindOf(file)
+		if g := groups[[2]string{folder, kind}]; g != nil || len(groups) < maxDeep {
+			return g
+		}
+		return groups[[2]string{above(folder), kind}]
+	}
 	for file, size := range files {
 		s.Files++
-		key := [2]string{top(file), kindOf(file)}
-		g := groups[key]
+		g := groupOf(file)
 		if g == nil {
 			if len(groups) == maxGroups {
 				s.More++
 				continue
 			}
-			g = &group{folder: key[0], extension: key[1]}
-			groups[key], order = g, append(order, g)
+			g = &group{folder: top(file), extension: kindOf(file)}
+			if len(groups) >= maxDeep {
+				g.folder = above(g.folder)
+			}
+			groups[[2]string{g.folder, g.extension}], order = g, append(order, g)
 		}
 		if g.all++; fit(file, size) {
 			g.fit++
@@ -107,7 +118,7 @@ func NewSurvey(files iter.Seq2[string, int64]) Survey {
 		}
 	}
 	for file, size := range files {
-		if g := groups[[2]string{top(file), kindOf(file)}]; g != nil && g.places > 0 && fit(file, size) {
+		if g := groupOf(file); g != nil && g.places > 0 && fit(file, size) {
 			g.keep(Listed{file, size}, extensions[g.extension].median())
 		}
 	}
@@ -129,6 +140,12 @@ func top(file string) string {
 		return first + "/" + second
 	}
 	return first
+}
+
+// above is the first level of a folder.
+func above(folder string) string {
+	level, _, _ := strings.Cut(folder, "/")
+	return level
 }
 
 // kindOf a file: its extension, or "other" if it has none that a reader knows.
@@ -283,9 +300,11 @@ func fit(file string, size int64) bool {
 var plainKinds = set(".adoc", ".cfg", ".conf", ".csv", ".ini", ".json", ".md", ".properties", ".rst", ".toml", ".tsv", ".txt", ".xml", ".yaml", ".yml")
 
 // unreadable are extensions of files that are seldom text, or that keep keys.
-var unreadable = set(".7z", ".a", ".bin", ".bmp", ".class", ".db", ".dll", ".dylib", ".eot", ".exe", ".gif", ".gz", ".ico", ".jar", ".jks", ".jpeg", ".jpg", ".kdbx", ".key",
-	".keystore", ".lock", ".log", ".map", ".mp3", ".mp4", ".o", ".otf", ".p12", ".pdf", ".pem", ".pfx", ".png", ".pyc", ".snap", ".so", ".sqlite", ".sum", ".svg", ".tar", ".ttf", ".wasm",
-	".webp", ".woff", ".woff2", ".zip")
+var unreadable = set(".7z", ".a", ".avi", ".avif", ".bin", ".blend", ".bmp", ".bz2", ".ckpt", ".class", ".crt", ".db", ".deb", ".dll", ".dmg", ".doc", ".docx",
+	".dylib", ".eot", ".exe", ".fbx", ".flac", ".gif", ".glb", ".gz", ".h5", ".ico", ".iso", ".jar", ".jks", ".jpeg", ".jpg", ".kdbx", ".key", ".keystore", ".lock",
+	".log", ".m4a", ".map", ".mkv", ".mov", ".mp3", ".mp4", ".npy", ".npz", ".o", ".odt", ".ogg", ".onnx", ".otf", ".p12", ".parquet", ".pdf", ".pem", ".pfx", ".pkl",
+	".png", ".ppt", ".pptx", ".psd", ".pt", ".pyc", ".rar", ".rpm", ".safetensors", ".snap", ".so", ".sqlite", ".sum", ".svg", ".tar", ".tflite", ".tgz", ".tif",
+	".tiff", ".ttc", ".ttf", ".wasm", ".wav", ".webm", ".webp", ".whl", ".woff", ".woff2", ".xls", ".xlsx", ".xz", ".zip", ".zst")
 
 // foreign are folders of what others have written, of what programs have written, and of data of tests.
 var foreign = set("__pycache__", "__snapshots__", "bin", "build", "coverage", "dist", "fixtures", "generated", "node_modules", "obj", "out", "target", "testdata", "third-party", "third_party", "vendor")
@@ -304,14 +323,17 @@ func set(names ...string) map[string]bool {
 // generatedIs what programs say at the beginning of files that they write, in lower case. longLine is how long lines of such files are on average, in bytes.
 var generatedIs = []string{"@generated", "auto-generated", "autogenerated", "automatically generated", "code generated", "do not edit"}
 
+// pointerIs how a file begins that names the content of another one, which Git LFS keeps.
+const pointerIs = "version https://git-lfs.github.com/spec/"
+
 const (
 	longLine   = 200
 	headOfFile = 1 << 10
 )
 
-// Typical says whether a text can be that of a typical file: it is not empty, and no program has written it.
+// Typical says whether a text can be that of a typical file: it is not empty, it is the content itself, and no program has written it.
 func Typical(text string) bool {
 	head := strings.ToLower(plain.CutBytes(text, headOfFile))
-	return strings.TrimSpace(body(text)) != "" && len(text) <= longLine*(1+strings.Count(text, "\n")) &&
+	return strings.TrimSpace(body(text)) != "" && !strings.HasPrefix(text, pointerIs) && len(text) <= longLine*(1+strings.Count(text, "\n")) &&
 		!slices.ContainsFunc(generatedIs, func(said string) bool { return strings.Contains(head, said) })
 }
