@@ -55,7 +55,7 @@ func (s State) MayBeBehind(next KnowledgeCommitted) bool {
 // empty if the branch is at none of these commits. The same work, documents and branch give the same answer, before the push and after it.
 func (s State) After(next KnowledgeCommitted, there string) string {
 	for _, k := range s.Learned {
-		if k.alike(next) && (k.Commit == there || k.After == there && there != "") {
+		if k.alike(next) && k.Commit == there { // what it would be
 			return k.After
 		}
 	}

@@ -4,7 +4,10 @@
 package journal_test
 
 import (
+	"fmt"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -126,4 +129,75 @@ func TestASnapshotWithoutLearned(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEveryPushIsAFastForward: whatever work and documents come, and whether or not the watchdog hears of a push, the next commit follows the branch, as long as
+// the branch is at a commit of ours. It is the same commit before the push and after it.
+func TestEveryPushIsAFastForward(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		records := []journal.Record{attempt1, base}
+		parents, branch, pushed, works := map[string][]string{}, "", []string{""}, 0
+		var behind func(commit, ancestor string) bool
+		behind = func(commit, ancestor string) bool {
+			for _, parent := range parents[commit] {
+				if behind(parent, ancestor) {
+					return true
+				}
+			}
+			return commit == ancestor
+		}
+		next := func(s journal.State, documents string) journal.KnowledgeCommitted {
+			made := journal.KnowledgeCommitted{On: s.Promoted.Commit, Commit: s.Promoted.Commit, Tree: s.Promoted.Tree}
+			if documents != "" {
+				made.Tree += "+" + documents
+			}
+			if s.MayBeBehind(made) {
+				made.After = s.After(made, branch)
+			}
+			if documents != "" || made.After != "" {
+				made.Commit = fmt.Sprintf("%s/%s<%s>", made.On, made.Tree, made.After)
+				parents[made.Commit] = []string{made.On}
+				if made.After != "" {
+					parents[made.Commit] = append(parents[made.Commit], made.After)
+				}
+			}
+			return made
+		}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			s, err := journal.Replay(records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rapid.Bool().Draw(t, "work") {
+				works++
+				i := journal.Intent{Sequence: int64(works), Commit: fmt.Sprint("k", works), Tree: fmt.Sprint("t", works), Delivery: fmt.Sprint("d", works), OldDelivery: s.Promoted.Commit, OldChain: s.Chain.Commit, TreeVerdict: protocol.Valid}
+				parents[i.Delivery] = []string{i.OldDelivery}
+				records = append(records, journal.Record{Intent: &i}, journal.Record{Done: &journal.Done{Sequence: i.Sequence}})
+				if s, err = journal.Replay(records); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if rapid.IntRange(0, 4).Draw(t, "move") == 0 { // a user deletes the branch or brings an earlier commit back, or an earlier push ends late
+				branch = rapid.SampledFrom(pushed).Draw(t, "branch")
+			}
+			documents := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "documents")
+			made := next(s, documents)
+			if s.Head() != (journal.Promoted{Commit: made.Commit, Tree: made.Tree}) {
+				records = append(records, journal.Record{KnowledgeCommitted: &made})
+			}
+			if branch != "" && !behind(made.Commit, branch) {
+				t.Fatalf("%s does not follow %s", made.Commit, branch)
+			}
+			if rapid.Bool().Draw(t, "push") {
+				branch, pushed = made.Commit, append(pushed, made.Commit)
+				if s, err = journal.Replay(records); err != nil {
+					t.Fatal(err)
+				}
+				if again := next(s, documents); again != made {
+					t.Fatalf("%+v after the push of %+v", again, made)
+				}
+			}
+		}
+	})
 }
