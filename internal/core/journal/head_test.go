@@ -5,6 +5,7 @@ package journal_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -107,9 +108,9 @@ func TestASnapshotWithoutLearned(t *testing.T) {
 	promoted := []journal.Record{
 		{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: base.Base.Commit, TreeVerdict: protocol.Valid}}, {Done: &journal.Done{Sequence: 1}},
 	}
-	work := append(first[:4:4], promoted...)
-	replaced := append(work[:6:6], journal.Record{Squashed: &journal.Squashed{Commit: "s1", Old: "d1"}})
-	taken := append(first[:4:4], learned(base.Base.Commit, base.Base.Tree))
+	work := slices.Concat(first, promoted)
+	replaced := slices.Concat(work, []journal.Record{{Squashed: &journal.Squashed{Commit: "s1", Old: "d1"}}})
+	taken := slices.Concat(first, []journal.Record{learned(base.Base.Commit, base.Base.Tree)})
 	for name, c := range map[string]struct {
 		records []journal.Record
 		// want is what follows if the branch is at the commit l1; an earlier one is not known.
@@ -122,7 +123,7 @@ func TestASnapshotWithoutLearned(t *testing.T) {
 		s.Learned = nil
 		snapshot := journal.Record{Snapshot: &journal.Snapshot{Segments: 1, State: s}}
 		next := journal.KnowledgeCommitted{On: s.Promoted.Commit, Tree: "lt2"}
-		for reader, read := range map[string][]journal.Record{"all": append(c.records, snapshot), "the rest": {snapshot}, "twice": {snapshot, snapshot}} {
+		for reader, read := range map[string][]journal.Record{"all": slices.Concat(c.records, []journal.Record{snapshot}), "the rest": {snapshot}, "twice": {snapshot, snapshot}} {
 			got, err := journal.Replay(read)
 			if err != nil || got.After(next, "l1") != c.want || got.After(next, "l0") != "" || got.MayBeBehind(next) != (c.want != "") {
 				t.Errorf("%s, %s: %+v, %v", name, reader, got.Learned, err)
