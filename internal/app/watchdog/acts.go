@@ -16,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/deliver"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/library"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/instructions"
@@ -67,7 +68,7 @@ type acts struct {
 	// gateExits are the ends of processes while a gate runs.
 	gateExits chan protocol.RunnerExited
 	// library is the knowledge of the team that was read last.
-	library library
+	library library.Library
 }
 
 func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
@@ -403,9 +404,6 @@ func (x *acts) patch(ctx context.Context, a supervise.Action, o checkpoint.Occas
 // review judges what is to be delivered under the policy in effect now.
 func (x *acts) review(ctx context.Context, o protocol.Orders) (supervise.Event, error) {
 	e, err := x.services.delivery.Review(ctx, o)
-	if err == nil {
-		err = x.commitKnowledge(ctx, o, &e)
-	}
 	switch {
 	case steps.Fatal(err):
 		return nil, err

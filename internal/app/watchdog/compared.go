@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/library"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -122,7 +123,7 @@ func (x *acts) beside(ctx context.Context, root objects.ID, folders []string) (f
 	var ids []objects.ID
 	listed := map[string]bool{}
 	list := func(folder string, id objects.ID) (below []objects.Entry, err error) {
-		entries, is, err := x.entries(ctx, id)
+		entries, is, err := library.Entries(ctx, x.services.repository, id)
 		if err != nil || !is {
 			return nil, err
 		}

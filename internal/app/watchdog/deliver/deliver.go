@@ -48,9 +48,17 @@ type Service struct{ Options }
 // New service.
 func New(o Options) *Service { return &Service{Options: o} }
 
-// Review checks the delivery under the policy in effect now: base…head, and base…each commit of its history. If the policy says so, it
-// makes the delivery one commit.
+// Review checks the delivery under the policy in effect now, and lets the commit with documents of reviewers follow what may be delivered.
 func (s *Service) Review(ctx context.Context, o protocol.Orders) (supervise.Reviewed, error) {
+	e, err := s.reviewWork(ctx, o)
+	if j := s.Journal.State(); err != nil || e.Objection != "" || j.Promoted.Tree == j.Base.Tree {
+		return e, err
+	}
+	return e, s.commitDocuments(ctx, o, &e)
+}
+
+// reviewWork checks base…head, and base…each commit of its history. If the policy says so, it makes the delivery one commit.
+func (s *Service) reviewWork(ctx context.Context, o protocol.Orders) (supervise.Reviewed, error) {
 	e := supervise.Reviewed{PolicyHash: o.Policy.Hash}
 	if err := s.Replace(ctx); err != nil { // a review before this one may have come so far
 		return e, err
@@ -108,24 +116,6 @@ func (e *NotAllowedError) Error() string { return e.Fault.Message }
 
 // ErrUnproved: a gate that is required before the delivery has not passed on the tree of the head.
 var ErrUnproved = errors.New("a gate before the delivery has not passed")
-
-// After is which earlier commit with documents of reviewers the next one has to follow, because the branch on the server has it: the push was taken, and
-// the answer was lost. It is empty if there is none.
-func (s *Service) After(ctx context.Context, o protocol.Orders, next journal.KnowledgeCommitted) (string, error) {
-	j := s.Journal.State()
-	if !o.Delivery.Push || !j.MayBeBehind(next) {
-		return "", nil
-	}
-	remote, err := s.Access.Remote(o)
-	if err != nil {
-		return "", err
-	}
-	there, err := s.Repository.Branch(ctx, remote, o.Delivery.Branch)
-	if err != nil || there.IsZero() {
-		return "", err
-	}
-	return j.After(next, there.String()), nil
-}
 
 // Push delivers the head and returns its commit; never by force, only to where the policy in effect now allows, and only if each required gate has passed on its tree. It may repeat an earlier push.
 func (s *Service) Push(ctx context.Context, o protocol.Orders) (string, error) {

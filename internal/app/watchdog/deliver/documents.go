@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package watchdog
+package deliver
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/library"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
@@ -26,28 +27,25 @@ import (
 // maxLeftShown bounds how many documents that are not delivered a report names, and maxLearned what it says of all documents, in bytes.
 const maxLeftShown, maxLearned = 3, 512
 
-// commitKnowledge lets a commit with the documents of reviewers follow the reviewed work, or takes it back. It is the same commit each time for the same work and
+// commitDocuments lets a commit with the documents of reviewers follow the reviewed work, or takes it back. It is the same commit each time for the same work and
 // documents, so that an approval of it holds. No checkpoint of the agent has these documents. If the branch has an earlier such commit, the new one follows that too,
 // so that the push is a fast-forward.
-func (x *acts) commitKnowledge(ctx context.Context, o protocol.Orders, e *supervise.Reviewed) error {
-	j := x.attempt.journal.State()
-	if e.Objection != "" || j.Promoted.Tree == j.Base.Tree {
-		return nil
-	}
+func (s *Service) commitDocuments(ctx context.Context, o protocol.Orders, e *supervise.Reviewed) error {
+	j := s.Journal.State()
 	made, changed := journal.KnowledgeCommitted{On: j.Promoted.Commit, Commit: j.Promoted.Commit, Tree: j.Promoted.Tree}, 0
 	if k := o.Policy.Knowledge; k.Inject && k.Deliver == policy.KnowledgeCommit && len(j.Written) > 0 {
-		tree, n, left, err := x.treeWith(ctx, j.Promoted.Tree, j.Written)
+		tree, n, left, err := s.treeWith(ctx, j.Promoted.Tree, j.Written)
 		if err != nil {
 			return fmt.Errorf("put documents of reviewers into %s: %w", knowledge.Dir, err)
 		}
 		made.Tree, changed, e.Knowledge = tree.String(), n, learnedWords(n, left)
 	}
-	after, err := x.services.delivery.After(ctx, o, made)
+	after, err := s.after(ctx, o, made)
 	if err != nil {
 		return fmt.Errorf("see whether branch %s has an earlier commit with documents of reviewers: %w", o.Delivery.Branch, err)
 	}
 	if made.After = after; changed > 0 || after != "" {
-		if err := x.commitTree(ctx, o, &made, changed > 0); err != nil {
+		if err := s.commitTree(ctx, o, &made, changed > 0); err != nil {
 			return fmt.Errorf("commit documents of reviewers: %w", err)
 		}
 	}
@@ -55,8 +53,11 @@ func (x *acts) commitKnowledge(ctx context.Context, o protocol.Orders, e *superv
 		e.Knowledge += "; its last commit also follows " + after + ", which the branch had before"
 	}
 	if j.Head() != (journal.Promoted{Commit: made.Commit, Tree: made.Tree}) {
-		x.log().InfoContext(ctx, "Documents of reviewers", "commit", made.Commit, "on", made.On, "result", strings.TrimPrefix(e.Knowledge, "; "))
-		if err := x.note(journal.Record{KnowledgeCommitted: &made}, "knowledge journaled"); err != nil {
+		s.Log.InfoContext(ctx, "Documents of reviewers", "commit", made.Commit, "on", made.On, "result", strings.TrimPrefix(e.Knowledge, "; "))
+		if err := s.Journal.Note(journal.Record{KnowledgeCommitted: &made}); err != nil {
+			return err
+		}
+		if err := s.Probe.After("knowledge journaled"); err != nil {
 			return err
 		}
 	}
@@ -64,12 +65,30 @@ func (x *acts) commitKnowledge(ctx context.Context, o protocol.Orders, e *superv
 	return nil
 }
 
+// after is which earlier commit with documents of reviewers the next one has to follow, because the branch on the server has it: the push was taken, and
+// the answer was lost. It is empty if there is none.
+func (s *Service) after(ctx context.Context, o protocol.Orders, next journal.KnowledgeCommitted) (string, error) {
+	j := s.Journal.State()
+	if !o.Delivery.Push || !j.MayBeBehind(next) {
+		return "", nil
+	}
+	remote, err := s.Access.Remote(o)
+	if err != nil {
+		return "", err
+	}
+	there, err := s.Repository.Branch(ctx, remote, o.Delivery.Branch)
+	if err != nil || there.IsZero() {
+		return "", err
+	}
+	return j.After(next, there.String()), nil
+}
+
 // commitTree makes the commit with the documents, or without any, and keeps it by a ref.
-func (x *acts) commitTree(ctx context.Context, o protocol.Orders, made *journal.KnowledgeCommitted, documents bool) error {
-	if err := x.attempt.volume.Guard(); err != nil {
+func (s *Service) commitTree(ctx context.Context, o protocol.Orders, made *journal.KnowledgeCommitted, documents bool) error {
+	if err := s.Guard(); err != nil {
 		return err
 	}
-	repo := x.services.repository
+	repo := s.Repository
 	on, err := objects.ParseID(made.On)
 	if err != nil {
 		return err
@@ -104,23 +123,23 @@ func (x *acts) commitTree(ctx context.Context, o protocol.Orders, made *journal.
 	if err != nil || now == id {
 		return err
 	}
-	moves, err := x.replaced(ctx, now)
+	moves, err := s.replaced(ctx, now)
 	if err != nil {
 		return err
 	}
 	if err := repo.UpdateRefs(ctx, append(moves, git.RefUpdate{Name: protocol.RefKnowledge, Old: now, New: id})); err != nil {
 		return err
 	}
-	return x.attempt.options.Probe.After("knowledge committed")
+	return s.Probe.After("knowledge committed")
 }
 
 // replaced keeps an earlier commit with documents by a ref of its own: the journal speaks of it, so that the record of the Feature is whole only with it. A commit
 // that a crash left before the journal had it can be gone.
-func (x *acts) replaced(ctx context.Context, earlier objects.ID) ([]git.RefUpdate, error) {
+func (s *Service) replaced(ctx context.Context, earlier objects.ID) ([]git.RefUpdate, error) {
 	if earlier.IsZero() {
 		return nil, nil
 	}
-	repo := x.services.repository
+	repo := s.Repository
 	if _, _, err := repo.Objects().Stat(ctx, earlier); errors.Is(err, git.ErrNoObject) {
 		return nil, nil
 	} else if err != nil {
@@ -133,24 +152,24 @@ func (x *acts) replaced(ctx context.Context, earlier objects.ID) ([]git.RefUpdat
 
 // treeWith is a tree with the documents that reviewers have written and an index of all documents. It says how many documents differ from the ones in
 // the tree, and which are left out.
-func (x *acts) treeWith(ctx context.Context, tree string, written map[string]string) (with objects.ID, changed int, left []knowledge.Answer, err error) {
+func (s *Service) treeWith(ctx context.Context, tree string, written map[string]string) (with objects.ID, changed int, left []knowledge.Answer, err error) {
 	root, err := objects.ParseID(tree)
 	if err != nil {
 		return root, 0, nil, err
 	}
-	before, err := x.services.repository.Tree(ctx, root)
+	before, err := s.Repository.Tree(ctx, root)
 	if err != nil {
 		return root, 0, nil, err
 	}
-	library, err := x.read(ctx, tree)
+	at, err := library.Read(ctx, s.Repository, tree)
 	if err != nil {
 		return root, 0, nil, err
 	}
-	documents, left, err := x.placeable(ctx, before, written)
+	documents, left, err := s.placeable(ctx, before, written)
 	if err != nil {
 		return root, 0, nil, err
 	}
-	store := x.services.repository.Store()
+	store := s.Repository.Store()
 	var edits []objects.Edit
 	put := func(file, text string) error {
 		id, err := store.Write(objects.KindBlob, []byte(text))
@@ -167,13 +186,13 @@ func (x *acts) treeWith(ctx context.Context, tree string, written map[string]str
 	if changed = len(edits); changed == 0 {
 		return root, 0, left, nil
 	}
-	why, err := x.indexTaken(ctx, before)
+	why, err := s.indexTaken(ctx, before)
 	if err != nil {
 		return root, 0, nil, err
 	}
 	if why != "" {
 		left = append(left, knowledge.Answer{Path: knowledge.IndexPath, Reason: knowledge.Malformed, Why: why})
-	} else if err := put(knowledge.IndexPath, knowledge.Index(knowledge.Store{Base: library.documents, Written: documents}.Documents())); err != nil {
+	} else if err := put(knowledge.IndexPath, knowledge.Index(knowledge.Store{Base: at.Documents, Written: documents}.Documents())); err != nil {
 		return root, 0, nil, err
 	}
 	after, err := before.Apply(edits, func(_ objects.ID, content []byte) error {
@@ -188,10 +207,10 @@ func (x *acts) treeWith(ctx context.Context, tree string, written map[string]str
 
 // placeable are the written documents that can stand in a tree: they keep to the format of this version, have no secrets, and nothing but documents that reviewers
 // know stands in their way.
-func (x *acts) placeable(ctx context.Context, tree *objects.Tree, written map[string]string) (documents []knowledge.Document, left []knowledge.Answer, err error) {
+func (s *Service) placeable(ctx context.Context, tree *objects.Tree, written map[string]string) (documents []knowledge.Document, left []knowledge.Answer, err error) {
 	scanner := secrets.New()
 	for _, file := range slices.Sorted(maps.Keys(written)) {
-		why, err := x.taken(ctx, tree, file)
+		why, err := s.taken(ctx, tree, file)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -220,15 +239,15 @@ func (x *acts) placeable(ctx context.Context, tree *objects.Tree, written map[st
 
 // taken says why no document of reviewers can stand at a path of a tree; empty if one can. Reviewers know the file of the base. An agent changes it while its
 // policy gives no knowledge, or only audits, and its work counts for more.
-func (x *acts) taken(ctx context.Context, tree *objects.Tree, file string) (why string, err error) {
+func (s *Service) taken(ctx context.Context, tree *objects.Tree, file string) (why string, err error) {
 	if why = occupied(tree, file); why != "" {
 		return why, nil
 	}
-	base, err := objects.ParseID(x.attempt.journal.State().Base.Tree)
+	base, err := objects.ParseID(s.Journal.State().Base.Tree)
 	if err != nil {
 		return "", err
 	}
-	was, _, err := x.services.repository.Entry(ctx, base, file)
+	was, _, err := s.Repository.Entry(ctx, base, file)
 	var now objects.ID
 	if e := tree.Lookup(file); e != nil {
 		now = e.ID
@@ -240,7 +259,7 @@ func (x *acts) taken(ctx context.Context, tree *objects.Tree, file string) (why 
 }
 
 // indexTaken says why no index of Tidewaiter can stand in a tree; empty if one can.
-func (x *acts) indexTaken(ctx context.Context, tree *objects.Tree) (why string, err error) {
+func (s *Service) indexTaken(ctx context.Context, tree *objects.Tree) (why string, err error) {
 	const theirs = "it has lines that Tidewaiter does not write; delete the file to get an index of all documents"
 	if why = occupied(tree, knowledge.IndexPath); why != "" {
 		return why, nil
@@ -249,7 +268,7 @@ func (x *acts) indexTaken(ctx context.Context, tree *objects.Tree) (why string, 
 	if e == nil {
 		return "", nil
 	}
-	all := x.services.repository.Objects()
+	all := s.Repository.Objects()
 	if _, size, err := all.Stat(ctx, e.ID); err != nil || size > knowledge.MaxIndex {
 		return theirs, err
 	}
