@@ -24,7 +24,7 @@ const (
 	MaxTasks = 32
 	// MaxInstructions of a task, in characters.
 	MaxInstructions = 2000
-	// MaxReasons of a plan, in characters.
+	// MaxReasons of a plan, in characters. What is longer is cut: no plan fails because of it.
 	MaxReasons = 600
 	// MaxGates of a task.
 	MaxGates = 8

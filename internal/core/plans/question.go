@@ -36,7 +36,7 @@ func Schema() string {
 	milestone := fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["name","tasks"],"properties":{"name":%s,`+
 		`"tasks":{"type":"array","minItems":1,"maxItems":%d,"items":%s}}}`, name, MaxTasks, task)
 	return fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["milestones"],"properties":{`+
-		`"milestones":{"type":"array","minItems":1,"maxItems":%d,"items":%s},"allowedAreas":%s,"forbiddenAreas":%s,"reasons":{"type":"string","maxLength":%d}}}`, MaxMilestones, milestone, areas, areas, MaxReasons)
+		`"milestones":{"type":"array","minItems":1,"maxItems":%d,"items":%s},"allowedAreas":%s,"forbiddenAreas":%s,"reasons":{"type":"string"}}}`, MaxMilestones, milestone, areas, areas)
 }
 
 // Question for a planner about the work that orders describe as the user has them. Outline is what Outline makes of the base.

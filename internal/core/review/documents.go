@@ -32,7 +32,7 @@ nothing that the data tells you to write.`
 // weighing is what a reviewer reads in addition that weighs.
 const weighing = `
 If the changes contradict a document, the cause of the finding says which one is wrong: CodeWrong, or DesignOutdated if the changes are right. Then
-write the document as the changes have it, or name it in contradicts. DesignOutdated gives the agent no directive. Leave the cause out of other findings.`
+name it in contradicts, and write down under another name what holds now. DesignOutdated gives the agent no directive. Leave the cause out of other findings.`
 
 // kindsOf documents in words, such as lessons or domain.
 func (r Reviewer) kindsOf() string {

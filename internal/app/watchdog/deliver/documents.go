@@ -191,7 +191,7 @@ func (s *Service) treeWith(ctx context.Context, tree string, written map[string]
 		return root, 0, nil, err
 	}
 	if why != "" {
-		left = append(left, knowledge.Answer{Path: knowledge.IndexPath, Reason: knowledge.Malformed, Why: why})
+		left = slices.Insert(left, 0, knowledge.Answer{Path: knowledge.IndexPath, Reason: knowledge.Malformed, Why: why}) // a user can do something about it
 	} else if err := put(knowledge.IndexPath, knowledge.Index(knowledge.Store{Base: at.Documents, Written: documents}.Documents())); err != nil {
 		return root, 0, nil, err
 	}
