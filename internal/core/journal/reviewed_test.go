@@ -5,6 +5,7 @@ package journal_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -199,6 +200,27 @@ func TestASnapshotWithoutReviews(t *testing.T) {
 	}
 	if got, also := s.Reviews[protocol.SourceDesign].Urgency, tail.Reviews[protocol.SourceDesign].Urgency; got != 30 || also != 30 {
 		t.Errorf("urgency %d from all records and %d from the snapshot, want 30", got, also)
+	}
+}
+
+// TestASnapshotWithoutWhatReviewsSaid: an earlier version has written it, and who begins to read with it knows no more.
+func TestASnapshotWithoutWhatReviewsSaid(t *testing.T) {
+	r := reviewed(1, "t1", finding("a"))
+	r.Reviewed.Summary, r.Reviewed.Asked = "Two names.", &review.Asked{Question: "?"}
+	before := []journal.Record{attempt1, base, reviewedOrders("form"), r}
+	snapshot := snapshotOf(t, 1, before...)
+	look := snapshot.Snapshot.State.Reviews[r.Reviewed.Reviewer]
+	if look.Said == "" {
+		t.Fatalf("the review said nothing: %+v", snapshot.Snapshot.State.Reviews)
+	}
+	look.Said, look.After = "", ""
+	snapshot.Snapshot.State.Reviews = maps.Clone(snapshot.Snapshot.State.Reviews)
+	snapshot.Snapshot.State.Reviews[r.Reviewed.Reviewer] = look
+	for name, records := range map[string][]journal.Record{"all": append(before, snapshot), "the rest": {snapshot}} {
+		s, err := journal.Replay(records)
+		if err != nil || s.Reviews[r.Reviewed.Reviewer] != look {
+			t.Errorf("%s: %v, %+v", name, err, s.Reviews)
+		}
 	}
 }
 

@@ -69,6 +69,13 @@ func (s *State) snapshot(n Snapshot) error {
 	if n.State.Proved == nil { // so is one that does not count in which tasks documents prove themselves
 		now.Proved = nil
 	}
+	now.Reviews = maps.Clone(now.Reviews)
+	for name, look := range now.Reviews { // so is one without what reviews said
+		if n.State.Reviews[name].Said == "" {
+			look.Said, look.After = "", ""
+			now.Reviews[name] = look
+		}
+	}
 	now.Tasks = maps.Clone(now.Tasks)
 	for name, t := range now.Tasks { // so is one without the works of tasks, or without the checkpoints before them, and who began to read with it knows no more
 		if n.State.Tasks[name].Work == (protocol.TaskWork{}) {
