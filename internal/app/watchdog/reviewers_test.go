@@ -64,7 +64,7 @@ const polished = "page/form: Add the form.\npage/save: Save it.\nlist/show: Show
 func TestRExecAReviewerLooksBetweenTasks(t *testing.T) {
 	t.Parallel()
 	w, player := newReviewed(t, oneFinding)
-	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	wantFinal(t, w.receives(protocol.SourceCodeStyle, "delivery/polish/1").finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if diff := cmp.Diff([]string{"page/form MinorDrift CodeStyle Cleanup web/form.html", "page/save Aligned Known"}, w.reviews()); diff != "" {
 		t.Errorf("reviews (-want +got):\n%s", diff)
 	}
@@ -107,10 +107,26 @@ func TestRDirANormalDirectiveDoesNotWait(t *testing.T) {
 		o.Policy.Reviewers.CodeStyle.Enabled = nil
 		o.Policy.Reviewers.Design = policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: says(strings.Replace(oneFinding, "priority: Low", "priority: Normal", 1))}
 	})
-	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	wantFinal(t, w.receives(protocol.SourceDesign, "page/save").finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if diff := cmp.Diff([]string{"reviewed page/form", "Active", "reviewed page/save", "delivery/polish/1"}, w.received(protocol.SourceDesign)); diff != "" {
 		t.Errorf("when the agent got the directive (-want +got):\n%s", diff)
 	}
+}
+
+// receives starts a watchdog whose agent stays in a task until it has a directive of a reviewer: what it has on its standard input counts only while it runs.
+func (w *world) receives(reviewer, task string) *pod {
+	w.t.Helper()
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[len(o.Agent.Command)-1] += `; if [ "$TIDEWAITER_TASK" = ` + task + ` ]; then ` + w.waitFor("received") + `fi`
+	})
+	p := w.start(1, nil)
+	w.eventually("the agent has a directive", func() bool {
+		return slices.ContainsFunc(w.intake.Status().Directives, func(d protocol.DirectiveStatus) bool {
+			return d.Source == reviewer && d.State == protocol.DirectiveActive
+		})
+	})
+	w.signal("received")
+	return p
 }
 
 // received is when the agent first got a directive of a reviewer, among reviews and polish tasks.
