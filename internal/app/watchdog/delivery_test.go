@@ -264,7 +264,7 @@ func TestABoundThatComesWhileTheAgentWorks(t *testing.T) {
 	})
 	p := w.start(1, nil)
 	w.waitSignal("working")
-	w.intake.Order(func(o *protocol.Orders) {
+	w.tell(func(o *protocol.Orders) {
 		o.Policy.Branches, o.Policy.Hash = []policy.Bound{{Globs: []string{"agents/**"}, From: "overrides of s/a"}}, "policy-bound"
 	})
 	w.signal("end")

@@ -110,7 +110,7 @@ var recorded = map[string]func(t *testing.T) *world{
 	"squashed": func(t *testing.T) *world {
 		w, start := newAudited(t)
 		p := start(nil)
-		w.intake.Order(enforcing)
+		w.tell(enforcing)
 		w.signal("end")
 		w.wantSquashed(p.finish())
 		return w

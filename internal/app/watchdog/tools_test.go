@@ -367,7 +367,7 @@ func TestModesSwitchBetweenTasks(t *testing.T) {
 	})
 	p := w.start(1, nil)
 	w.eventually("the agent works", func() bool { s := w.intake.Status(); return s.AgentRunning })
-	w.intake.Order(func(o *protocol.Orders) { o.NextMode = policy.ModeDeterministic })
+	w.tell(func(o *protocol.Orders) { o.NextMode = policy.ModeDeterministic })
 	w.signal("one")
 	f := p.finish()
 	wantFinal(t, f, protocol.OutcomeSwitched, protocol.ReasonModeSwitched)

@@ -536,6 +536,13 @@ func (w *world) pipe(name string) string {
 	return path
 }
 
+// tell changes the orders, and waits until the watchdog has heard of them: it can be busy, and what the agent does next may come first.
+func (w *world) tell(change func(*protocol.Orders)) {
+	w.t.Helper()
+	w.intake.Order(change)
+	w.eventually("the watchdog has the newest orders", w.intake.Heard)
+}
+
 // waitFor is the shell command that waits for a signal.
 func (w *world) waitFor(name string) string {
 	return "until [ -e " + filepath.Join(w.dir, "signals", name) + " ]; do read -r go_on < " + w.pipe(name) + " || sleep 0.02; done; "

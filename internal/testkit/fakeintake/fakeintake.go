@@ -49,6 +49,7 @@ type Intake struct {
 	repeated  []string
 	refused   []string
 	polls     int
+	known     string
 	poison    int64
 	text      string
 	code      int
@@ -199,6 +200,13 @@ func (i *Intake) Polls() int {
 	return i.polls
 }
 
+// Heard says whether the watchdog has the newest orders: its last question names them.
+func (i *Intake) Heard() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.known == i.etag()
+}
+
 // Repeated names what came again in another report: each is a mistake of the sender.
 func (i *Intake) Repeated() []string {
 	i.mu.Lock()
@@ -232,6 +240,7 @@ func (i *Intake) admit(w http.ResponseWriter, r *http.Request) bool {
 func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	i.polls++
+	i.known = r.Header.Get("If-None-Match")
 	etag, changed := i.etag(), i.changed
 	i.mu.Unlock()
 	if known := r.Header.Get("If-None-Match"); known != "" && known == etag {
