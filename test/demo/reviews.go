@@ -18,7 +18,7 @@ var apprentice = story{
 	allowed: []string{reviewedPage},
 	script: `turns:
 - text: I write the page.
-  run: 'case "$TIDEWAITER_TASK" in delivery/polish/*) sed -i "s/` + loud + `/` + plain + `/" ` + reviewedPage + `;; *) mkdir -p docs/tour && printf "` + loud + `\n\nTwo reviewers read this page.\n" > ` + reviewedPage + `;; esac'
+  run: 'case "$TIDEWAITER_TASK" in delivery/polish/*) title="` + plain + `";; *) title="` + loud + `";; esac; mkdir -p docs/tour; printf "%s\n\nTwo reviewers read this page.\n" "$title" > ` + reviewedPage + `'
 - text: "The page is written.\nDIRECTIVE ` + inconsistency + `: ADDRESSED - the title is like the others."`,
 	reviewers: &v1alpha1.ReviewerRules{
 		CodeStyle: reviewer(`summary: A title in capitals., findings: [{path: ` + reviewedPage + `, line: 1, quote: "` + loud + `", rule: titles, description: Write the title as the other pages do, rationale: No other page has a title in capitals., priority: Low}]`),
