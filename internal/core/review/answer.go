@@ -104,9 +104,23 @@ func Schema(r Reviewer, writes bool) string {
 	return fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["summary",%s],"properties":{"summary":%s,%s}}`, required, text(MaxSummary), members)
 }
 
+// MaxAnswer bounds an answer, in bytes: twice what a question asks for, because models do not count bytes.
+const MaxAnswer = 8000
+
+// tooLong is an objection to an answer that is larger than MaxAnswer; empty if it is not.
+func tooLong(arguments json.RawMessage) string {
+	if len(arguments) <= MaxAnswer {
+		return ""
+	}
+	return fmt.Sprintf("The answer has %d bytes: give one of less than %d.", len(arguments), MaxAnswer/2)
+}
+
 // Read takes the answer of the model of a reviewer. Writes says whether it can write documents. The objection is empty if the answer can be used; otherwise it says to the model
 // what is wrong.
 func Read(r Reviewer, writes bool, arguments json.RawMessage) (a Answer, objection string) {
+	if objection := tooLong(arguments); objection != "" {
+		return Answer{}, objection
+	}
 	shape := answers.Rules{Checks: []answers.Checks{{Schema: Schema(r, writes)}}}
 	if v := shape.Judge(string(arguments), false); v.Rejected {
 		return Answer{}, answers.Summary(v.Violations)

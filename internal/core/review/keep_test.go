@@ -253,6 +253,8 @@ func TestRValRead(t *testing.T) {
 		"a directive that is still there": {`{"summary":"s","findings":[],"stillThere":[{"id":"design/1","path":"a.go","quote":"x := 1"}]}`, ""},
 		"one without its quote":           {`{"summary":"s","findings":[],"stillThere":[{"id":"design/1","path":"a.go"}]}`, "required"},
 		"more than were shown":            {`{"summary":"s","findings":[],"stillThere":[` + strings.Repeat(`{"id":"d","path":"a.go","quote":"x"},`, review.MaxChecks) + `{"id":"d","path":"a.go","quote":"x"}]}`, "maxItems"},
+		"the largest answer":              {`{"summary":"s","findings":[]` + strings.Repeat(" ", review.MaxAnswer-29) + `}`, ""},
+		"an answer that is too long":      {`{"summary":"s","findings":[]` + strings.Repeat(" ", review.MaxAnswer-28) + `}`, "The answer has 8001 bytes: give one of less than 4000."},
 		"a directive to a person":         {`{"summary":"s","findings":[],"notify":"alice"}`, "unexpected additional properties"},
 	} {
 		a, objection := review.Read(reviewer(t, style), false, json.RawMessage(tc.answer))

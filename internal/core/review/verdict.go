@@ -59,6 +59,9 @@ func VerdictSchema() string {
 
 // ReadVerdict takes the answer of an assessor's model. The objection is empty if the verdict can be used; otherwise it says to the model what is wrong.
 func ReadVerdict(arguments json.RawMessage) (v Verdict, objection string) {
+	if objection := tooLong(arguments); objection != "" {
+		return Verdict{}, objection
+	}
 	shape := answers.Rules{Checks: []answers.Checks{{Schema: VerdictSchema()}}}
 	if j := shape.Judge(string(arguments), false); j.Rejected {
 		return Verdict{}, answers.Summary(j.Violations)
