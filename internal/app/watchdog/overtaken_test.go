@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -24,16 +23,6 @@ func otherDocuments(w *world) {
 // noDocuments is a policy that takes documents back.
 func noDocuments(w *world) {
 	w.intake.Order(func(o *protocol.Orders) { o.Policy.Knowledge.Deliver, o.Policy.Hash = policy.KnowledgeOff, "off" })
-}
-
-// resumeHeard starts another watchdog that begins with the orders of now. Otherwise it begins with those that the last one heard, and the work can be delivered before it hears others.
-func (p *pod) resumeHeard(probe func(string) error) {
-	p.w.t.Helper()
-	var now protocol.Orders
-	p.w.intake.Order(func(o *protocol.Orders) { now = *o })
-	now.Attempt = p.attempt
-	noteIn(p.w.t, p.w.paths.Trusted, journal.Record{Orders: &now})
-	p.watch(probe)
 }
 
 // newUnheard is a world whose server has taken a commit with a document, and whose watchdog has ended before it heard that.
@@ -69,7 +58,7 @@ func TestRKnowWhatFollowsALostAnswer(t *testing.T) {
 			t.Parallel()
 			w, run, pushed := newUnheard(t)
 			c.change(w)
-			run.resumeHeard(nil)
+			run.watch(nil)
 			f := run.finish()
 			wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			w.wantFollows(f.Head, pushed)
@@ -79,6 +68,24 @@ func TestRKnowWhatFollowsALostAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNothingIsDeliveredBeforeOrdersAreHeard: a watchdog that begins again has the policy of before in its journal, and waits for the one of now.
+func TestNothingIsDeliveredBeforeOrdersAreHeard(t *testing.T) {
+	t.Parallel()
+	w, run, pushed := newUnheard(t)
+	noDocuments(w)
+	w.intake.Refuse(503)
+	asked := w.intake.Polls()
+	run.watch(nil)
+	w.eventually("the watchdog has asked for orders twice", func() bool { return w.intake.Polls() > asked+1 })
+	if w.branch() != pushed {
+		t.Errorf("branch %s, want %s", w.branch(), pushed)
+	}
+	w.intake.Refuse(0)
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantFollows(f.Head, pushed)
 }
 
 // wantFollows checks that the branch is a head that follows a commit that was pushed before.
@@ -98,7 +105,7 @@ func TestACrashAfterALostAnswer(t *testing.T) {
 			w, run, pushed := newUnheard(t)
 			change(w)
 			plugs := newPlugs(t, after("knowledge committed", "knowledge journaled", "pushed", "delivery journaled"))
-			run.resumeHeard(plugs.probe())
+			run.watch(plugs.probe())
 			f := plugs.processes(run).finish()
 			wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			w.wantFollows(f.Head, pushed)
@@ -122,7 +129,7 @@ func TestAnApprovalAfterALostAnswer(t *testing.T) {
 	w, run, pushed := newUnheard(t)
 	w.intake.Order(approval)
 	otherDocuments(w)
-	run.resumeHeard(nil)
+	run.watch(nil)
 	f := run.finish()
 	wantFinal(t, f, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
 	if !strings.Contains(f.Message, "; its last commit also follows "+pushed+", which the branch had before") || w.branch() != pushed {
@@ -140,7 +147,7 @@ func TestAUserPushesAfterALostAnswer(t *testing.T) {
 	moreWork(w)
 	theirs := w.git("-C", w.origin, "-c", "user.name=B", "-c", "user.email=b@example.com", "commit-tree", pushed+"^{tree}", "-p", pushed, "-m", "Theirs")
 	w.git("-C", w.origin, "update-ref", "refs/heads/tidewaiter/login", theirs)
-	run.resumeHeard(nil)
+	run.watch(nil)
 	f := run.finish()
 	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonPushConflict)
 	if w.branch() != theirs || !strings.Contains(f.Message, "branch tidewaiter/login on the server has commits that the delivery does not have") {
@@ -158,7 +165,7 @@ func TestABranchThatIsDeletedAfterALostAnswer(t *testing.T) {
 	w, run, pushed := newUnheard(t)
 	noDocuments(w)
 	w.git("-C", w.origin, "update-ref", "-d", "refs/heads/tidewaiter/login")
-	run.resumeHeard(nil)
+	run.watch(nil)
 	f := run.finish()
 	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if w.branch() != f.Head || w.git("-C", w.origin, "rev-list", "main.."+f.Head) != w.git("-C", w.origin, "rev-parse", pushed+"^") {
@@ -172,7 +179,7 @@ func TestAServerThatIsAwayAfterALostAnswer(t *testing.T) {
 	w, run, pushed := newUnheard(t)
 	otherDocuments(w)
 	w.move("repos/shop.git", "repos/away")
-	run.resumeHeard(nil)
+	run.watch(nil)
 	w.eventually("the fault is told", func() bool {
 		f := w.intake.Status().Fault
 		return f != nil && f.Reason == protocol.ReasonRepositoryNotFound && strings.HasPrefix(f.Message, "see whether branch tidewaiter/login has an earlier commit with documents of reviewers: ")
@@ -189,7 +196,7 @@ func TestTheDocumentsOfBeforeAreDeliveredAgain(t *testing.T) {
 	w, run, pushed := newUnheard(t)
 	w.intake.Order(approval)
 	noDocuments(w)
-	run.resumeHeard(nil)
+	run.watch(nil)
 	without := run.finish()
 	wantFinal(t, without, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
 	if without.Head == pushed {
@@ -223,7 +230,7 @@ func TestAnOldHistoryAfterALostAnswer(t *testing.T) {
 	}
 	pushed := w.branch()
 	w.intake.Order(enforcing)
-	run.resumeHeard(nil)
+	run.watch(nil)
 	wantFinal(t, run.finish(), protocol.OutcomeBlocked, protocol.ReasonPushConflict)
 	if pushed == "" || w.branch() != pushed {
 		t.Errorf("branch %q, want %q", w.branch(), pushed)

@@ -72,7 +72,7 @@ func (e Ordered) apply(s *State, now time.Time) {
 			open = append(open, r)
 		}
 	}
-	s.Requests, s.Unconfirmed = open, nil
+	s.Requests, s.Unconfirmed, s.Unheard = open, nil, e.Journaled
 	if e.Journaled {
 		s.Requests, s.Unconfirmed = nil, open
 	}

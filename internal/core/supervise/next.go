@@ -306,6 +306,8 @@ func delivery(s State, now time.Time) (Action, bool) {
 		return Action{Kind: Finish, Final: final}, true
 	}
 	switch {
+	case s.Unheard: // the policy and the approval of now count, and the manager has to take the report of the delivery anyway
+		return Action{}, true
 	case now.Before(s.Delivery.RetryAt):
 		return Action{Until: s.Delivery.RetryAt}, true
 	case !s.Delivery.Reviewed:

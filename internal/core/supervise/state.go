@@ -246,6 +246,8 @@ type State struct {
 	Place Place
 	// Measure of steering that is in progress; nil for none.
 	Measure *Measure
+	// Unheard: this process has its orders from the journal, and the manager has sent none. Nothing is reviewed or delivered until it has.
+	Unheard bool
 	// Requests that have no result yet. Unconfirmed are the requests of journaled orders: until the manager sends orders, nobody knows whether a user
 	// has withdrawn them.
 	Requests, Unconfirmed []protocol.Request
