@@ -13,15 +13,15 @@ import (
 )
 
 // moreWork orders another task, which writes a page.
-func moreWork(w *world) { w.list("login", "save") }
+func (w *world) moreWork() { w.list("login", "save") }
 
 // otherDocuments is a review that writes another document.
-func otherDocuments(w *world) {
+func (w *world) otherDocuments() {
 	w.learned(map[string]string{"lessons/flush.md": saying("provisional", "* Flush before the answer.")})
 }
 
 // noDocuments is a policy that takes documents back.
-func noDocuments(w *world) {
+func (w *world) noDocuments() {
 	w.intake.Order(func(o *protocol.Orders) { o.Policy.Knowledge.Deliver, o.Policy.Hash = policy.KnowledgeOff, "off" })
 }
 
@@ -48,11 +48,11 @@ func TestRKnowWhatFollowsALostAnswer(t *testing.T) {
 		// want are the documents of reviewers that the delivery has.
 		want string
 	}{
-		"more work":                    {moreWork, "design/form.md"},
-		"other documents":              {otherDocuments, "design/form.md lessons/flush.md"},
-		"no documents":                 {noDocuments, ""},
-		"more work, and no documents":  {func(w *world) { moreWork(w); noDocuments(w) }, ""},
-		"more work and more documents": {func(w *world) { moreWork(w); otherDocuments(w) }, "design/form.md lessons/flush.md"},
+		"more work":                    {(*world).moreWork, "design/form.md"},
+		"other documents":              {(*world).otherDocuments, "design/form.md lessons/flush.md"},
+		"no documents":                 {(*world).noDocuments, ""},
+		"more work, and no documents":  {func(w *world) { w.moreWork(); w.noDocuments() }, ""},
+		"more work and more documents": {func(w *world) { w.moreWork(); w.otherDocuments() }, "design/form.md lessons/flush.md"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +74,7 @@ func TestRKnowWhatFollowsALostAnswer(t *testing.T) {
 func TestNothingIsDeliveredBeforeOrdersAreHeard(t *testing.T) {
 	t.Parallel()
 	w, run, pushed := newUnheard(t)
-	noDocuments(w)
+	w.noDocuments()
 	w.intake.Refuse(503)
 	asked := w.intake.Polls()
 	run.watch(nil)
@@ -99,7 +99,7 @@ func (w *world) wantFollows(head, pushed string) {
 // TestACrashAfterALostAnswer: whatever step the watchdog ends after, it makes the same commit again, and delivers it.
 func TestACrashAfterALostAnswer(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*world){"more work": moreWork, "no documents": noDocuments} {
+	for name, change := range map[string]func(*world){"more work": (*world).moreWork, "no documents": (*world).noDocuments} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, run, pushed := newUnheard(t)
@@ -128,7 +128,7 @@ func TestAnApprovalAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	w, run, pushed := newUnheard(t)
 	w.intake.Order(approval)
-	otherDocuments(w)
+	w.otherDocuments()
 	run.watch(nil)
 	f := run.finish()
 	wantFinal(t, f, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
@@ -144,7 +144,7 @@ func TestAnApprovalAfterALostAnswer(t *testing.T) {
 func TestAUserPushesAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	w, run, pushed := newUnheard(t)
-	moreWork(w)
+	w.moreWork()
 	theirs := w.git("-C", w.origin, "-c", "user.name=B", "-c", "user.email=b@example.com", "commit-tree", pushed+"^{tree}", "-p", pushed, "-m", "Theirs")
 	w.git("-C", w.origin, "update-ref", "refs/heads/tidewaiter/login", theirs)
 	run.watch(nil)
@@ -163,7 +163,7 @@ func TestAUserPushesAfterALostAnswer(t *testing.T) {
 func TestABranchThatIsDeletedAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	w, run, pushed := newUnheard(t)
-	noDocuments(w)
+	w.noDocuments()
 	w.git("-C", w.origin, "update-ref", "-d", "refs/heads/tidewaiter/login")
 	run.watch(nil)
 	f := run.finish()
@@ -177,7 +177,7 @@ func TestABranchThatIsDeletedAfterALostAnswer(t *testing.T) {
 func TestAServerThatIsAwayAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	w, run, pushed := newUnheard(t)
-	otherDocuments(w)
+	w.otherDocuments()
 	w.move("repos/shop.git", "repos/away")
 	run.watch(nil)
 	w.eventually("the fault is told", func() bool {
@@ -195,7 +195,7 @@ func TestTheDocumentsOfBeforeAreDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	w, run, pushed := newUnheard(t)
 	w.intake.Order(approval)
-	noDocuments(w)
+	w.noDocuments()
 	run.watch(nil)
 	without := run.finish()
 	wantFinal(t, without, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)

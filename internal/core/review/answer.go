@@ -70,7 +70,7 @@ type Finding struct {
 const (
 	// CodeWrong: the changes have to follow the document.
 	CodeWrong = "CodeWrong"
-	// DesignOutdated: the changes are right. The reviewer changes the document, or contradicts it, and gives no directive.
+	// DesignOutdated: the changes are right. The reviewer contradicts the document, or changes it, and gives no directive.
 	DesignOutdated = "DesignOutdated"
 )
 
@@ -132,7 +132,7 @@ func Read(r Reviewer, writes bool, arguments json.RawMessage) (a Answer, objecti
 	}
 	outdated := func(f Finding) bool { return f.Cause == DesignOutdated }
 	if len(a.Documents) == 0 && slices.ContainsFunc(a.Findings, outdated) {
-		return Answer{}, "The cause of a finding is " + DesignOutdated + ", and documents is empty: write the document as the code has it, or name the document in contradicts."
+		return Answer{}, "The cause of a finding is " + DesignOutdated + ", and documents is empty: name the document in contradicts, and write down under another name what holds now."
 	}
 	a.Summary = plain.Line(a.Summary, MaxSummary)
 	return a, ""

@@ -5,12 +5,9 @@ package review_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/review"
@@ -69,19 +66,7 @@ func TestRBootQuestion(t *testing.T) {
 		s.Writes, s.Known, s.Answered, s.Baseline = true, nil, nil, shopBaseline()
 		q := review.Question(s)
 		got := q.System + "\n\n-----\n\n" + q.Text
-		file := filepath.Join("testdata", name, "question-at-a-first-look.txt")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got; write it with -update):\n%s", name, diff)
-		}
+		golden(t, filepath.Join("testdata", name, "question-at-a-first-look.txt"), got)
 	}
 }
 

@@ -144,18 +144,15 @@ Answer with one call of give_verdict, of less than 4,000 bytes.`
 // what it leaves out.
 func Question(s Scene) speech.Question {
 	d := data{nonce: nonce(s.Nonce), lean: s.Writes && !s.Reviewer.Mute, first: s.Baseline != nil}
+	establish := ""
 	if d.first { // there is nothing that it compares with, and no review before it
-		s.Peers, s.Last = nil, ""
+		s.Peers, s.Last, establish = nil, "", fmt.Sprintf(establishing, s.Reviewer.kindsOf(), s.Reviewer.Baseline)
 	}
 	most := s.MaxFindings
 	if most <= 0 || most > MaxFindings {
 		most = MaxFindings
 	}
 	q := speech.Question{System: plain.CutBytes(clean(s.Reviewer.Remit, maxRemit), maxRemit) + "\n", Tool: s.Reviewer.tool(s.Writes)}
-	establish := ""
-	if s.Baseline != nil {
-		establish = fmt.Sprintf(establishing, s.Reviewer.kindsOf(), s.Reviewer.Baseline)
-	}
 	if !s.Reviewer.Mute {
 		s.Mended, s.Reasons = nil, ""
 	}

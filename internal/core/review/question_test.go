@@ -87,19 +87,7 @@ func TestQuestion(t *testing.T) {
 		s.Writes = r.writes
 		q := review.Question(s)
 		got := q.System + "\n\n-----\n\n" + q.Text + "\n-----\n\n" + string(q.Tool.Schema) + "\n"
-		file := filepath.Join("testdata", r.Name, r.file)
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got; write it with -update):\n%s", r.Name, diff)
-		}
+		golden(t, filepath.Join("testdata", r.Name, r.file), got)
 		tool := "report_findings"
 		if r.Assesses {
 			tool = "give_verdict"
@@ -409,4 +397,21 @@ func TestRInQuestionIsBounded(t *testing.T) {
 			t.Fatalf("another question about the same scene:\n%s", diff)
 		}
 	})
+}
+
+// golden compares a question with a file, which -update writes.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; write it with -update):\n%s", file, diff)
+	}
 }

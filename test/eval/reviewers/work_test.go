@@ -208,7 +208,7 @@ func tables(sums map[string]figures) string {
 }
 
 // script of a model for a chore: at first it departs from the convention, and it keeps to the convention as soon as a document or a directive names it.
-func script(c chore, stage string) string {
+func (c chore) script(stage string) string {
 	code := c.follows
 	if stage == untaught {
 		code = c.departs
@@ -238,7 +238,7 @@ func TestChores(t *testing.T) {
 	defer server.Close()
 	client, list := model{url: server.URL, key: key, name: "large", dialect: "anthropic"}.client(t), chores()
 	var tokens int64
-	w := worker{script: script, ask: func(q speech.Question) answered {
+	w := worker{script: chore.script, ask: func(q speech.Question) answered {
 		a := ask(t, client, q)
 		tokens += a.tokens
 		return a
