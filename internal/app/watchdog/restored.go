@@ -17,6 +17,7 @@ import (
 func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	s := supervise.State{Seal: seal, Rules: supervise.RulesOf(j.Orders.Policy), Earlier: j.Final, MaxRetries: j.Orders.MaxRetries}
 	s.Checkpoints.Last, s.Checkpoints.Unseen = now, !seal
+	s.Agent.Leftovers = !seal && agentStarted(j.Tasks)
 	if j.Breaker.Open {
 		s.Checkpoints.Breaker, s.Checkpoints.Failures, s.Checkpoints.Failure = true, j.Breaker.Failures, j.Breaker.Fault
 	}
@@ -68,6 +69,17 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		s.Tasks = append(s.Tasks, task)
 	}
 	return s.Proved()
+}
+
+// agentStarted says that an agent was started in this attempt, so that processes of it may run until the runner says otherwise. The start of a task
+// that has begun may not be noted.
+func agentStarted(tasks map[string]journal.Task) bool {
+	for _, t := range tasks {
+		if t.Start != 0 || t.Before != 0 || t.Begun && !t.Ended {
+			return true
+		}
+	}
+	return false
 }
 
 // aborts continues the abort of a task. If the workspace could not go back in an earlier attempt, it is tried again.

@@ -52,3 +52,35 @@ func TestRestoredWithAnotherList(t *testing.T) {
 		t.Errorf("tasks %+v, want form to begin again after it is dropped", s.Tasks)
 	}
 }
+
+// TestRestoredBeforeTheRunnerIsHeard: a watchdog that begins anew and has to end the attempt does not capture the workspace while the agent may run. The
+// runner may be out of reach until then.
+func TestRestoredBeforeTheRunnerIsHeard(t *testing.T) {
+	at := time.Unix(1000, 0)
+	question := &protocol.Question{ID: "q1", Text: "Which colour?", At: at}
+	for name, tc := range map[string]struct {
+		task    journal.Task
+		suspend bool
+		want    supervise.Kind
+	}{
+		"suspended":              {journal.Task{Begun: true, Start: 2}, true, supervise.Wait},
+		"parking":                {journal.Task{Begun: true, Start: 2, Asked: question, Parking: true}, false, supervise.Wait},
+		"start not noted":        {journal.Task{Begun: true}, true, supervise.Wait},
+		"between two starts":     {journal.Task{Begun: true, Before: 2}, true, supervise.Wait},
+		"not started":            {journal.Task{}, true, supervise.Finish},
+		"only its gates to pass": {journal.Task{Begun: true, Ended: true, Gating: "tree"}, true, supervise.Finish},
+	} {
+		orders := &protocol.Orders{Tasks: []protocol.Task{{Name: "form"}}, Suspend: tc.suspend}
+		s := restored(journal.State{Orders: orders, Tasks: map[string]journal.Task{"form": tc.task}}, false, at).Apply(supervise.Ordered{Orders: *orders}, at)
+		if got := supervise.Next(s, at).Kind; got != tc.want {
+			t.Errorf("%s: before the runner is heard the watchdog does %v, want %v", name, got, tc.want)
+		}
+		if tc.want != supervise.Wait {
+			continue
+		}
+		s = s.Apply(supervise.Connected{Running: true, Frozen: true}, at)
+		if got := supervise.Next(s, at).Kind; got != supervise.Kill {
+			t.Errorf("%s: then it does %v, want %v", name, got, supervise.Kill)
+		}
+	}
+}
