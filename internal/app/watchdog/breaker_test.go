@@ -4,11 +4,24 @@
 package watchdog_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
+
+const chainLock = "trusted/repo.git/refs/tidewaiter/chain.lock"
+
+// lockChain leaves a lock as a git that was killed does. It waits for the lock of a git that runs.
+func (w *world) lockChain() {
+	w.t.Helper()
+	w.eventually("the chain is locked", func() bool {
+		f, err := os.OpenFile(filepath.Join(w.dir, chainLock), os.O_CREATE|os.O_EXCL, 0o600)
+		return err == nil && f.Close() == nil
+	})
+}
 
 // Checkpoints that cannot be recorded open the breaker: the agent stands still until a person has fixed the cause and
 // resets it. Then the checkpoint that was already in the journal is completed first.
@@ -20,7 +33,7 @@ func TestBreaker(t *testing.T) {
 	})
 	p := w.start(1, nil)
 	w.eventually("a checkpoint was taken", func() bool { return len(w.intake.Checkpoints()) > 0 })
-	w.write("trusted/repo.git/refs/tidewaiter/chain.lock", "") // as a git that was killed leaves it
+	w.lockChain()
 	open := func() bool {
 		s := w.intake.Status()
 		return s.State == protocol.StateFrozen && s.Fault != nil && s.Fault.Reason == protocol.ReasonBreakerOpen
@@ -42,7 +55,7 @@ func TestBreaker(t *testing.T) {
 	if now := w.read("workspace/web/now.html"); now != still || !p.standsStill() {
 		t.Errorf("the agent goes on with an open breaker: it wrote %q, %q before", now, still)
 	}
-	w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
+	w.remove(chainLock)
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Requests = []protocol.Request{{ID: "r1", Kind: protocol.RequestResetBreaker}}
 	})

@@ -234,9 +234,9 @@ var recorded = map[string]func(t *testing.T) *world{
 			o.Agent.Command[2] = `echo a > web/a.html; while [ ! -e "$HOME/go" ]; do echo $((n=n+1)) > web/now.html; sleep 0.02; done; rm web/now.html`
 		})
 		p := w.start(1, nil)
-		w.write("trusted/repo.git/refs/tidewaiter/chain.lock", "")
+		w.lockChain()
 		w.eventually("the breaker is open", func() bool { s := w.intake.Status(); return s.State == protocol.StateFrozen })
-		w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
+		w.remove(chainLock)
 		w.intake.Order(func(o *protocol.Orders) {
 			o.Requests = []protocol.Request{{ID: "r1", Kind: protocol.RequestResetBreaker}}
 		})
