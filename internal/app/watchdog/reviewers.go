@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	crypto "crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,15 +241,19 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 		s.Mended, s.Reasons = x.mended(ctx, j), x.reasons(ctx, j)
 	}
 	var err error
-	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree, r.Sees()); err != nil {
+	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree, r.Sees(), chance(s.Nonce)); err != nil {
 		return s, err
 	}
 	s.Known, err = x.known(ctx, o, r, s.Changes)
 	return s, err
 }
 
-// changed is the difference of two trees in the files that a reviewer sees, without secrets.
-func (x *acts) changed(ctx context.Context, from, to string, sees func(path string) bool) (list []review.Change, left review.Left, err error) {
+// chance draws what a question shows if it has no room for all. It depends on the question's nonce only: an agent cannot know the choice, and who has
+// the question can repeat it.
+func chance(nonce string) *rand.Rand { return rand.New(rand.NewChaCha8(sha256.Sum256([]byte(nonce)))) }
+
+// changed is the difference of two trees in the files that a reviewer sees, without secrets. If there is no room for all, draws decides what the reviewer sees.
+func (x *acts) changed(ctx context.Context, from, to string, sees func(path string) bool, draws *rand.Rand) (list []review.Change, left review.Left, err error) {
 	before, err := objects.ParseID(from)
 	if err != nil {
 		return nil, left, err
@@ -259,12 +264,12 @@ func (x *acts) changed(ctx context.Context, from, to string, sees func(path stri
 	}
 	aside := git.NewAside(x.services.repository)
 	defer func() { _ = aside.Close() }()
-	outline, total, err := aside.Sample(ctx, before, after, maxReviewed, sees, rand.IntN) //nolint:gosec // which changes are seen is no secret
+	outline, total, err := aside.Sample(ctx, before, after, maxReviewed, sees, draws.IntN)
 	if err != nil {
 		return nil, left, err
 	}
 	left.Files = total - len(outline)
-	paths := review.Compared(outline, rand.Shuffle)
+	paths := review.Compared(outline, draws.Shuffle)
 	if len(paths) == 0 { // git would compare everything
 		return review.Changed(outline, ""), left, nil
 	}
