@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -49,46 +48,21 @@ func (x *acts) write(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 	return nil
 }
 
-// mended are failures that agents have corrected, of tasks that are done, the newest first, as far as the journal still has them: what the watchdog told the agent of each
-// task last, and the newest steps that steered agents.
+// mended are failures that agents have corrected, of tasks that are done. The newest task comes first.
 func (x *acts) mended(ctx context.Context, j journal.State) (all []review.Mended) {
-	type failure struct {
-		review.Mended
-
-		at int64
-	}
-	var failures []failure
-	add := func(task, told string) {
-		t := j.Tasks[task]
-		if !t.Done || told == "" {
-			return
-		}
-		failures = append(failures, failure{review.Mended{Task: task, Told: told, Did: t.Work.Summary}, t.Work.Checkpoint})
-	}
-	for name, t := range j.Tasks {
-		if t.Correction != "" {
-			add(name, t.Correction)
-		} else {
-			add(name, t.WentBack.Objection)
-		}
-	}
-	for _, s := range j.Steered.Steps {
-		if !s.Over {
-			add(s.Task, fmt.Sprintf("%s: %s %s", s.Anomaly, s.Evidence, s.Message))
-		}
-	}
-	slices.SortStableFunc(failures, func(a, b failure) int {
-		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Told, b.Told))
+	failures := slices.DeleteFunc(slices.Clone(j.Failures), func(f journal.Failure) bool { return !j.Tasks[f.Task].Done })
+	slices.Reverse(failures)
+	slices.SortStableFunc(failures, func(a, b journal.Failure) int {
+		return cmp.Compare(j.Tasks[b.Task].Work.Checkpoint, j.Tasks[a.Task].Work.Checkpoint)
 	})
 	redactor := secrets.NewRedactor()
-	for _, f := range failures[:min(len(failures), maxMended)] {
+	for _, f := range failures {
 		clean, err := redactor.Redact(ctx, secrets.Budget, []byte(f.Told))
 		if err != nil {
 			x.log().WarnContext(ctx, "Cannot search a message to an agent for secrets: reviewers do not see it", "task", f.Task, "error", err.Error())
 			continue
 		}
-		f.Told = string(clean)
-		all = append(all, f.Mended)
+		all = append(all, review.Mended{Task: f.Task, Told: string(clean), Did: j.Tasks[f.Task].Work.Summary})
 	}
 	return all
 }
@@ -105,6 +79,3 @@ func (x *acts) reasons(ctx context.Context, j journal.State) string {
 	}
 	return string(clean)
 }
-
-// maxMended bounds how many failures a reviewer hears of.
-const maxMended = 16

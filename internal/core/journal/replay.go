@@ -86,6 +86,8 @@ type State struct {
 	Dropped map[int64]bool
 	// Steered is how the agent was steered so far.
 	Steered Steered
+	// Failures are the newest ones that agents had to correct since the Feature began, the oldest first.
+	Failures []Failure `json:",omitempty"`
 	// Squashed is why the promoted commit has no history of its own; nil if it has.
 	Squashed *Squashed
 	// Knowledge is the newest commit with the documents of reviewers; nil if there was none. It follows the commit that was promoted then.
@@ -207,10 +209,10 @@ func (s *State) apply(r Record) error {
 		return s.begun(*r.TaskBegun)
 	case r.TaskCorrected != nil:
 		s.Asked = nil // by an agent that has ended
-		return s.task(r.TaskCorrected.Name, func(t *Task) { t.correct(*r.TaskCorrected) })
+		return s.corrected(*r.TaskCorrected)
 	case r.TaskRestarted != nil:
 		s.Asked = nil
-		return s.task(r.TaskRestarted.Name, func(t *Task) { t.restart(*r.TaskRestarted) })
+		return s.restarted(*r.TaskRestarted)
 	case r.TaskStarted != nil:
 		return s.task(r.TaskStarted.Name, func(t *Task) { t.Start, t.Session = r.TaskStarted.Start, r.TaskStarted.Session })
 	case r.TaskRejected != nil:
@@ -469,6 +471,7 @@ func (s *State) done(d Done) error {
 	if t, ok := s.Tasks[i.Report.Task]; ok && i.TakesBack && i.Withheld == "" {
 		t.WentBack = WentBack{i.Sequence, i.Objection}
 		s.Tasks[i.Report.Task] = t
+		s.fails(Failure{Task: i.Report.Task, Told: i.Objection})
 	}
 	s.moved()
 	if _, ok := s.Tasks[i.Completes]; ok {

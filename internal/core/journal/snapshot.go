@@ -69,6 +69,9 @@ func (s *State) snapshot(n Snapshot) error {
 	if n.State.Proved == nil { // so is one that does not count in which tasks documents prove themselves
 		now.Proved = nil
 	}
+	if n.State.Failures == nil { // so is one that does not list failures
+		now.Failures = nil
+	}
 	now.Reviews = maps.Clone(now.Reviews)
 	for name, look := range now.Reviews { // so is one without what reviews said
 		if n.State.Reviews[name].Said == "" {
@@ -102,7 +105,7 @@ func (s *State) snapshot(n Snapshot) error {
 	if !bytes.Equal(have, want) {
 		return errSnapshot
 	}
-	s.Tasks, s.Gated, s.Reviews, s.Answered, s.Written, s.Learned, s.Proved = now.Tasks, now.Gated, now.Reviews, now.Answered, now.Written, now.Learned, now.Proved
+	s.Tasks, s.Gated, s.Reviews, s.Answered, s.Written, s.Learned, s.Proved, s.Failures = now.Tasks, now.Gated, now.Reviews, now.Answered, now.Written, now.Learned, now.Proved, now.Failures
 	s.relearn()
 	return nil
 }

@@ -44,5 +44,6 @@ func (s *State) steer(x protocol.SteeringStep) error {
 		steps = slices.Delete(slices.Clone(steps), i, i+1)
 	}
 	s.Steered = Steered{Sequence: x.Sequence, Bytes: bytes, Steps: steps}
+	s.steered(x)
 	return nil
 }

@@ -168,6 +168,24 @@ func (s *State) again(run string) bool {
 	return run == protocol.RunAgent && s.Final != nil && s.Final.Outcome == protocol.OutcomeBlocked && s.Final.Reason == protocol.ReasonTasksAborted
 }
 
+// corrected begins a task once more, in its session.
+func (s *State) corrected(c TaskCorrected) error {
+	err := s.task(c.Name, func(t *Task) { t.correct(c) })
+	if err == nil && c.ID == "" { // a turn without tools is an anomaly, which steering tells of
+		s.fails(Failure{Task: c.Name, Told: c.Text})
+	}
+	return err
+}
+
+// restarted begins a task again, in a new session.
+func (s *State) restarted(r TaskRestarted) error {
+	err := s.task(r.Name, func(t *Task) { t.restart(r) })
+	if err == nil && r.ID == "" { // steering tells of the others
+		s.fails(Failure{Task: r.Name, Told: r.Text})
+	}
+	return err
+}
+
 // correct begins the task once more in the same attempt.
 func (t *Task) correct(c TaskCorrected) {
 	if c.ID == "" {
