@@ -261,6 +261,26 @@ func Correction(all []protocol.Gate, results []Result, inPods bool) string {
 	return correction("Your task is not done yet: %d of %d gates failed. A gate is a command that must exit with code 0. "+where+"\n", all, results)
 }
 
+// Failing says in short which gates have not passed, each with the end of its output. It is data for models, and empty if all have passed.
+func Failing(results []Result) string {
+	const maxEnd = 200 // of an output, in bytes: its last words say what is wrong
+	var failing []string
+	for _, r := range results {
+		if r.State == Passed {
+			continue
+		}
+		said := fmt.Sprintf("gate %s %s", strconv.Quote(r.Gate), r.Say())
+		if r.Report != nil && len(r.Report.Failures) > 0 {
+			said += ". Failed tests: " + strings.Join(r.Report.Failures[:min(3, len(r.Report.Failures))], ", ")
+		}
+		if end := strings.Join(strings.Fields(r.Output), " "); end != "" {
+			said += ". Its output ends with: " + strings.ToValidUTF8(end[max(0, len(end)-maxEnd):], "")
+		}
+		failing = append(failing, said)
+	}
+	return strings.Join(failing, "; ")
+}
+
 // onCheckout tells the agent where gates in pods of their own ran.
 const onCheckout = "The watchdog ran each of them on a fresh checkout of the work, without files that Git ignores, such as installed dependencies and caches."
 

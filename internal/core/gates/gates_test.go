@@ -147,3 +147,22 @@ func TestCorrectionBoundsChangedPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestFailing: of each gate that has not passed, what came of it and the last words of its output, whole characters of it.
+func TestFailing(t *testing.T) {
+	for want, results := range map[string][]Result{
+		"": {{Gate: "build", State: Passed, Output: "ok"}},
+		`gate "build" exited with code 2 after 1s. Its output ends with: no form; gate "test" exited with code 1 after 2s. Failed tests: A, B, C`: {
+			{Gate: "build", State: Failed, ExitCode: 2, Duration: time.Second, Output: "no\n\tform\n"},
+			{Gate: "lint", State: Passed},
+			{Gate: "test", State: Failed, ExitCode: 1, Duration: 2 * time.Second, Report: &toolreport.Summary{Failures: []string{"A", "B", "C", "D"}}},
+		},
+		`gate "build" exited with code 2 after 1s. Its output ends with: ` + strings.Repeat("é", 99) + "e": {
+			{Gate: "build", State: Failed, ExitCode: 2, Duration: time.Second, Output: strings.Repeat("é", 2000) + "e"},
+		},
+	} {
+		if got := Failing(results); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -4,9 +4,11 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -18,7 +20,7 @@ type Failure struct {
 	Anomaly string `json:",omitempty"`
 	// Checkpoint is the newest one at that time; 0 if there was none.
 	Checkpoint int64
-	// Told is what the agent has read.
+	// Told is what was wrong, as the agent has read it. Of gates it is short.
 	Told string
 }
 
@@ -42,6 +44,14 @@ func (s *State) fails(f Failure) {
 	}
 	kept = append(slices.Clip(kept), f)
 	s.Failures = kept[max(0, len(kept)-maxFailures):]
+}
+
+// objection is why a task is corrected. An agent reads much more about gates that have failed: what they are, their commands, and their whole outputs.
+func (s *State) objection(task, told string) string {
+	if s.Tasks[task].Gating == "" {
+		return told
+	}
+	return cmp.Or(gates.Failing(s.Results), told)
 }
 
 func (f Failure) same(o Failure) bool {

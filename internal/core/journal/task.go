@@ -170,18 +170,20 @@ func (s *State) again(run string) bool {
 
 // corrected begins a task once more, in its session.
 func (s *State) corrected(c TaskCorrected) error {
+	why := s.objection(c.Name, c.Text)
 	err := s.task(c.Name, func(t *Task) { t.correct(c) })
 	if err == nil && c.ID == "" { // a turn without tools is an anomaly, which steering tells of
-		s.fails(Failure{Task: c.Name, Told: c.Text})
+		s.fails(Failure{Task: c.Name, Told: why})
 	}
 	return err
 }
 
 // restarted begins a task again, in a new session.
 func (s *State) restarted(r TaskRestarted) error {
+	why := s.objection(r.Name, r.Text)
 	err := s.task(r.Name, func(t *Task) { t.restart(r) })
 	if err == nil && r.ID == "" { // steering tells of the others
-		s.fails(Failure{Task: r.Name, Told: r.Text})
+		s.fails(Failure{Task: r.Name, Told: why})
 	}
 	return err
 }
