@@ -37,10 +37,9 @@ func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p poli
 		text += "\n" + o.Tasks[i].Instructions
 	}
 	store, left := x.store(ctx)
-	unconfirmed := x.attempt.journal.State().Unconfirmed
-	s := knowledge.Select(store.Confirmed(unconfirmed).Documents(), knowledge.Task{Text: text, Plan: plan}, instructions.KnowledgeRoom())
+	s := knowledge.Select(store.Confirmed().Documents(), knowledge.Task{Text: text, Plan: plan}, instructions.KnowledgeRoom())
 	s.Answers = append(append(s.Answers, x.library.Left...), left...)
-	for _, path := range unconfirmed {
+	for _, path := range store.Unconfirmed {
 		s.Answers = append(s.Answers, knowledge.Answer{Path: path, Reason: knowledge.Unconfirmed})
 	}
 	return s, nil
@@ -49,8 +48,9 @@ func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p poli
 // store has the documents of the library, which is open, and those that reviewers have written. Left are written ones that do not keep to the format, as of a version with
 // another one.
 func (x *acts) store(ctx context.Context) (s knowledge.Store, left []knowledge.Answer) {
-	s = knowledge.Store{Files: x.library.Files, Closed: x.library.Closed, Base: x.library.Documents}
-	written := x.attempt.journal.State().Written
+	j := x.attempt.journal.State()
+	s = knowledge.Store{Files: x.library.Files, Closed: x.library.Closed, Base: x.library.Documents, Unconfirmed: j.Unconfirmed}
+	written := j.Written
 	for _, path := range slices.Sorted(maps.Keys(written)) {
 		d, err := knowledge.Parse(path, []byte(written[path]))
 		if err != nil {

@@ -55,7 +55,7 @@ func TestWrittenDocuments(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedDocuments: a document waits for a user until its reviewer has written it otherwise.
+// TestUnconfirmedDocuments: a document waits for a user as its newest record says.
 func TestUnconfirmedDocuments(t *testing.T) {
 	records := []journal.Record{attempt1, base, reviewedOrders("form"),
 		wrote(1, journal.Written{Path: namesPath, Text: "names", Unconfirmed: true}, journal.Written{Path: errorsPath, Text: "one", Unconfirmed: true})}

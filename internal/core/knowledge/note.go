@@ -103,6 +103,8 @@ type Store struct {
 	Closed bool
 	// Base has the documents at the base, and Written the documents that reviewers have written since, the newest of each path.
 	Base, Written []Document
+	// Unconfirmed are the paths of written documents that a user has to merge before agents get them.
+	Unconfirmed []string
 }
 
 // Documents that hold: the written ones take the place of those at the base with the same path. They are sorted by kind and name.
@@ -117,9 +119,9 @@ func (s Store) Documents() []Document {
 	return all
 }
 
-// Confirmed is the store without the written documents at some paths. Agents get what stood there before.
-func (s Store) Confirmed(unconfirmed []string) Store {
-	s.Written = slices.DeleteFunc(slices.Clone(s.Written), func(d Document) bool { return slices.Contains(unconfirmed, d.Path) })
+// Confirmed is the store without unconfirmed documents. Agents get what stood at their paths before.
+func (s Store) Confirmed() Store {
+	s.Written = slices.DeleteFunc(slices.Clone(s.Written), func(d Document) bool { return slices.Contains(s.Unconfirmed, d.Path) })
 	return s
 }
 
@@ -140,7 +142,7 @@ func (s Store) document(file string) *Document {
 }
 
 // Write decides which notes of one review count, in their sequence, and returns the documents that they change. Unconfirmed are the paths of documents that a user has to merge
-// before agents get them. Of every other note it says why not.
+// before agents get them: a reviewer that writes such a document again does not confirm it. Of every other note it says why not.
 func (s Store) Write(notes []Note, by Author) (changed []Document, unconfirmed []string, refused []Cause) {
 	for _, n := range notes {
 		next, cause := s.Apply(n, by)
@@ -157,7 +159,7 @@ func (s Store) Write(notes []Note, by Author) (changed []Document, unconfirmed [
 		}
 		changed = append(changed, next...)
 		for _, d := range next {
-			if n.NeedsUserReview && d.Status != StatusDeprecated {
+			if (n.NeedsUserReview || slices.Contains(s.Unconfirmed, d.Path)) && d.Status != StatusDeprecated {
 				unconfirmed = append(unconfirmed, d.Path)
 			}
 		}

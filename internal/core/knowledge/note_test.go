@@ -366,13 +366,24 @@ func TestRValADocumentThatNeedsAUser(t *testing.T) {
 	if len(changed) != 2 || len(refused) > 0 || len(unconfirmed) != 1 || unconfirmed[0] != changed[0].Path {
 		t.Fatalf("changed %+v, unconfirmed %q, refused %q", changed, unconfirmed, refused)
 	}
-	s.Written = changed
-	confirmed := s.Confirmed(unconfirmed).Documents()
+	s.Written, s.Unconfirmed = changed, unconfirmed
+	confirmed := s.Confirmed().Documents()
 	has := func(list []knowledge.Document, path string) bool {
 		return slices.ContainsFunc(list, func(d knowledge.Document) bool { return d.Path == path })
 	}
 	if path := unconfirmed[0]; has(confirmed, path) || !has(s.Documents(), path) || !has(confirmed, namesFile) {
 		t.Errorf("confirmed %+v", confirmed)
+	}
+	n.NeedsUserReview, n.Contradicts, n.Rules = false, nil, []string{"Another rule."}
+	if _, still, refused := s.Write([]knowledge.Note{n}, style); len(refused) > 0 || !slices.Equal(still, unconfirmed) {
+		t.Errorf("written again without the mark: unconfirmed %q, want %q; refused %q", still, unconfirmed, refused)
+	}
+	over := note(func(o *knowledge.Note) {
+		o.Name = "other"
+		o.Contradicts = &knowledge.Contradiction{Path: unconfirmed[0], Reason: "It was wrong"}
+	})
+	if _, still, refused := s.Write([]knowledge.Note{over}, style); len(refused) > 0 || len(still) > 0 {
+		t.Errorf("deprecated: unconfirmed %q, refused %q", still, refused)
 	}
 }
 
