@@ -27,13 +27,14 @@ const (
 	maxBeside = 16
 )
 
-// known are the rules that the team has written down and that a reviewer holds the changes to; none where the policy gives agents no knowledge.
-func (x *acts) known(ctx context.Context, o protocol.Orders, r review.Reviewer, changes []review.Change) ([]string, error) {
+// known are the rules that the team has written down and that a reviewer holds the changes to, and how many documents there is no room for; none where the
+// policy gives agents no knowledge.
+func (x *acts) known(ctx context.Context, o protocol.Orders, r review.Reviewer, changes []review.Change) (rules []string, left int, err error) {
 	if !r.Writes(o.Policy) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err := x.open(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	store, _ := x.store(ctx)
 	documents := slices.DeleteFunc(store.Documents(), func(d knowledge.Document) bool { return !slices.Contains(r.Knows, d.Kind) })
@@ -44,7 +45,8 @@ func (x *acts) known(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 			task.Plan.Files.Modify = append(task.Plan.Files.Modify, c.Path)
 		}
 	}
-	return knowledge.Select(documents, task, review.MaxKnown).Rules(), nil
+	selected := knowledge.Select(documents, task, review.MaxKnown)
+	return selected.Rules(), selected.Left(), nil
 }
 
 // peers are files of the base that are like the changed ones.

@@ -115,7 +115,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		return err
 	}
 	if from == v.Tree && len(r.Paths) == 0 && !j.Reviews[r.Name].Called && len(asked) == 0 && !first { // of a task that was aborted, the tree shows nothing
-		v.Outcome, v.Summary = protocol.ReviewAligned, "nothing has changed since its last review"
+		v.Passed = true // no model looks, so it stays due
 		return nil
 	}
 	scene, err := x.scene(ctx, o, r, from, *v)
@@ -244,7 +244,7 @@ func (x *acts) scene(ctx context.Context, o protocol.Orders, r review.Reviewer, 
 	if s.Changes, s.Left, err = x.changed(ctx, from, v.Tree, r.Sees(), chance(s.Nonce)); err != nil {
 		return s, err
 	}
-	s.Known, err = x.known(ctx, o, r, s.Changes)
+	s.Known, s.KnownLeft, err = x.known(ctx, o, r, s.Changes)
 	return s, err
 }
 

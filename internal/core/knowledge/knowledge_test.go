@@ -345,6 +345,9 @@ func TestRInjNoRoom(t *testing.T) {
 	if diff := cmp.Diff([]knowledge.Reason{knowledge.Given, knowledge.NoRoom, knowledge.Given, knowledge.NoRoom, knowledge.Given}, reasons); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if n := s.Left(); n != 2 {
+		t.Errorf("there was no room for %d documents, want 2", n)
+	}
 	if s := knowledge.Select([]knowledge.Document{document(knowledge.Conventions, "a")}, knowledge.Task{}, 100); len(s.Lines) > 0 {
 		t.Errorf("without room: %q", s.Lines)
 	}

@@ -78,6 +78,16 @@ type Selection struct {
 // Rules are the lines without the words that introduce them to an agent.
 func (s Selection) Rules() []string { return s.Lines[min(1, len(s.Lines)):] }
 
+// Left is how many documents there was no room for.
+func (s Selection) Left() (n int) {
+	for _, a := range s.Answers {
+		if a.Reason == NoRoom {
+			n++
+		}
+	}
+	return n
+}
+
 // Told says in words for users which documents are given, in the order of their kinds and names, and which are not. What somebody can mend comes first.
 func (s Selection) Told() (given, left []string) {
 	order := []Reason{Malformed, Unconfirmed, NoRoom, Superseded, Deprecated, NoMatch}

@@ -18,6 +18,6 @@ var knower = Reviewer{
 	Baseline: "what the words of the domain mean in this repository, and which rules hold there",
 	Remit: `You write down what coding agents should know before they work on a Git repository again. Look at what failed and what mended it, at what had to
 be done differently from the plan, and at the words and rules of the domain that the request and the changes rely on. Lessons say how not to repeat
-a failure. Documents of the domain say what the words of the domain mean and which rules hold there.`,
+a failure. Documents of the domain say what the words of the domain mean and which rules hold there: they state facts, and do not tell agents what to do.`,
 	rule: func(r policy.Reviewers) policy.Reviewer { return r.Knowledge },
 }

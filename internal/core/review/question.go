@@ -71,8 +71,9 @@ type Scene struct {
 	Found []protocol.ReviewStatus
 	// Answered are directives of this reviewer that an agent has answered since the reviewer looked last. The question has the ones that Shown gives.
 	Answered []Answered
-	// Known are rules of the project's documents, as agents get them.
-	Known []string
+	// Known are rules of the project's documents, as agents get them, and KnownLeft is how many documents there was no room for.
+	Known     []string
+	KnownLeft int
 	// Writes: the reviewer can write documents. Mended are failures that were corrected while agents worked, the newest first, for a reviewer that only writes documents.
 	Writes bool
 	Mended []Mended
@@ -188,7 +189,7 @@ func Question(s Scene) speech.Question {
 	b.WriteString(d.block("Failures that were corrected while agents worked, the newest first, with what the supervisor told the agent:", "mended", d.mended(s.Mended)))
 	room := MaxQuestion - len(q.System) - len(q.Tool.Name) - len(q.Tool.Description) - len(q.Tool.Schema) - b.Len() - len(d.block(changesAre, "changes", "x"))
 	for _, part := range []string{
-		d.block(knownAre, "knowledge", d.known(s.Known, min(room/5, MaxKnown)-len(d.block(knownAre, "knowledge", "x")))),
+		d.block(knownAre, "knowledge", d.known(s.Known, s.KnownLeft, min(room/5, MaxKnown)-len(d.block(knownAre, "knowledge", "x")))),
 		d.block(peersAre, "files", d.peers(s.Peers, min((room-minChanges)/3, maxPeers)-len(d.block(peersAre, "files", "x")))),
 		d.block(outlineIs, "outline", d.outline(s.Baseline, min(room/6, maxOutline)-len(d.block(outlineIs, "outline", "x")))),
 		d.block(typicalAre, "typical", d.typical(s.Baseline, min(room*2/5, maxTypicals)-len(d.block(typicalAre, "typical", "x")))),
@@ -361,14 +362,17 @@ func (d data) reasons(text string) string {
 }
 
 // known are rules of documents, within a budget.
-func (d data) known(rules []string, budget int) string {
+func (d data) known(rules []string, others, budget int) string {
 	l := list{budget: budget, left: "(other rules are left out)"}
+	if others > 0 {
+		l.left = "(other rules are left out, of " + count(others, "document", "documents") + " or more)"
+	}
 	for _, rule := range rules {
 		if !l.add("| " + d.line(rule, MaxKnown)) {
 			break
 		}
 	}
-	return l.text(false)
+	return l.text(others > 0)
 }
 
 // found is what other reviewers have said.

@@ -184,6 +184,16 @@ func TestQuestionSaysWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestTheQuestionSaysHowManyDocumentsAreLeftOut, also if there was room for none.
+func TestTheQuestionSaysHowManyDocumentsAreLeftOut(t *testing.T) {
+	for _, rules := range [][]string{nil, {"- docs/knowledge/conventions/errors.md:", "  > * Wrap errors."}} {
+		s := review.Scene{Reviewer: reviewer(t, style), Nonce: secret, Known: rules, KnownLeft: 3}
+		if q := review.Question(s); !strings.Contains(q.Text, "(other rules are left out, of 3 documents or more)\n</knowledge ") {
+			t.Errorf("the question with %d rules:\n%s", len(rules), q.Text)
+		}
+	}
+}
+
 // TestTheQuestionForAWriter has its bound too, and room for changes.
 func TestTheQuestionForAWriter(t *testing.T) {
 	for _, name := range []string{style, design, knower} {

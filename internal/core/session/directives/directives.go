@@ -28,6 +28,8 @@ const (
 	maxEntries = protocol.MaxDirectives
 	// takenBack by who gave it.
 	takenBack = "it was taken back"
+	// crowded is what users read of an open directive of a reviewer that made room for newer ones.
+	crowded = "too many directives of reviewers are not over, and the oldest of them are dropped first"
 	// later is what users read of a reviewer's directive that waits for the polish tasks.
 	later = "it waits until all tasks are done: the agent gets it when it polishes the work"
 )
@@ -226,7 +228,9 @@ func (l List) Follow() (changes []Entry) {
 			continue
 		}
 		switch {
-		case !personal(e.Source): // nobody takes back what a reviewer has given: it is over
+		case !personal(e.Source) && e.open(): // nobody takes back what a reviewer has given: it made room for newer ones
+			e = l.dropped(e, crowded)
+		case !personal(e.Source): // it is over
 		case e.State == protocol.DirectivePending:
 			e = l.dropped(e, takenBack+" before the watchdog told the agent")
 		case e.State == protocol.DirectiveActive, e.State == protocol.DirectiveEscalated:

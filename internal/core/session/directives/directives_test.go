@@ -200,15 +200,25 @@ func TestReviewersKeepNoUserWaiting(t *testing.T) {
 	}
 }
 
-// TestAReviewerTakesNothingBack: a directive of a reviewer that is not given any more keeps the state in which it was.
-func TestAReviewerTakesNothingBack(t *testing.T) {
-	list := []protocol.Directive{given("r", byReviewer)}
-	var book Book
-	book = book.With(book.Given(list, 1).Follow())
-	book = book.With(book.Given(list, 1).Learn(News{Told: []string{"r"}, How: "told"}))
-	book = book.With(book.Given(nil, 1).Follow())
-	if diff := cmp.Diff([]string{"r Active 0"}, states(book, nil, 1)); diff != "" {
-		t.Errorf("states (-want +got):\n%s", diff)
+// TestADirectiveOfAReviewerMakesRoom: one that is not over and not given any more is dropped, and users read why. One that is over keeps its state.
+func TestADirectiveOfAReviewerMakesRoom(t *testing.T) {
+	list := []protocol.Directive{given("new", byReviewer), given("known", byReviewer), given("done", byReviewer), given("cannot", byReviewer)}
+	book := Book{}.With(Book{}.Given(list, 1).Follow())
+	book = book.With(book.Given(list, 1).Learn(News{Told: []string{"known", "done", "cannot"}, How: "told"}))
+	for id, state := range map[string]string{"done": protocol.DirectiveAddressed, "cannot": protocol.DirectiveEscalated} {
+		e := book.find(id)
+		e.State, e.Message = state, "said"
+		book = book.With([]Entry{e})
+	}
+	book = book.With(book.Given(nil, 2).Follow())
+	var got []string
+	for _, e := range book {
+		got = append(got, fmt.Sprintf("%s %s given=%v unread=%v %s", e.ID, e.State, e.Given, e.Unread, e.Message))
+	}
+	want := []string{"new Dropped given=false unread=true " + crowded, "known Dropped given=false unread=false " + crowded,
+		"done Addressed given=false unread=false said", "cannot Escalated given=false unread=false said"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
