@@ -13,6 +13,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/speech"
 )
 
+// maxOutput of an answer, in tokens: a plan of the largest size has some 20,000.
+const maxOutput = 24_000
+
 // system is what every planner reads.
 const system = `You plan the work on a Git repository for a coding agent. You do not do the work yourself.
 Divide it into milestones, and each milestone into tasks. The agent does one task after the other, each in a new conversation: it reads the
@@ -58,7 +61,7 @@ func Question(o protocol.Orders, e Earlier, outline string) speech.Question {
 		fmt.Fprintf(&b, "- %s: %s\n", g.Name, strings.Join(strings.Fields(strings.Join(g.Command, " ")), " "))
 	}
 	b.WriteString("\n## REPOSITORY\n\n" + outline)
-	return speech.Question{System: system, Text: b.String(), Tool: tool()}
+	return speech.Question{System: system, Text: b.String(), Tool: tool(), MaxOutput: maxOutput}
 }
 
 // listed are the tasks that a user has listed.

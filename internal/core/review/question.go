@@ -21,6 +21,9 @@ import (
 // MaxQuestion bounds a question with its system prompt and its tool, in bytes: 5,000 tokens of 4 bytes.
 const MaxQuestion = 20_000
 
+// maxOutput of an answer, in tokens: three times what MaxAnswer bytes have, because a model may think before it answers.
+const maxOutput = 8_000
+
 // MaxKnown bounds the rules of the team's documents in a question, in bytes.
 const MaxKnown = 1600
 
@@ -153,7 +156,7 @@ func Question(s Scene) speech.Question {
 	if most <= 0 || most > MaxFindings {
 		most = MaxFindings
 	}
-	q := speech.Question{System: plain.CutBytes(clean(s.Reviewer.Remit, maxRemit), maxRemit) + "\n", Tool: s.Reviewer.tool(s.Writes)}
+	q := speech.Question{System: plain.CutBytes(clean(s.Reviewer.Remit, maxRemit), maxRemit) + "\n", Tool: s.Reviewer.tool(s.Writes), MaxOutput: maxOutput}
 	if !s.Reviewer.Mute {
 		s.Mended, s.Reasons = nil, ""
 	}

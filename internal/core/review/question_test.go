@@ -157,8 +157,8 @@ func full(r review.Reviewer) review.Scene {
 // TestQuestionSaysWhatIsLeftOut: a scene with too much has its bound, and every part of it has a place, the changes most of all.
 func TestQuestionSaysWhatIsLeftOut(t *testing.T) {
 	q := review.Question(full(reviewer(t, design)))
-	if n := size(q); n > review.MaxQuestion || n < review.MaxQuestion-1500 {
-		t.Errorf("%d bytes", n)
+	if n := size(q); n > review.MaxQuestion || n < review.MaxQuestion-1500 || q.MaxOutput < review.MaxAnswer/3 {
+		t.Errorf("%d bytes, and at most %d tokens for the answer", n, q.MaxOutput)
 	}
 	if wrong := enclosed(q, secret); wrong != "" {
 		t.Error(wrong)

@@ -13,11 +13,13 @@ type Question struct {
 	// System is the system prompt, and Text the question.
 	System, Text string
 	Tool         Tool
+	// MaxOutput bounds the answer, in tokens, in dialects that have to name it.
+	MaxOutput int64
 }
 
-// First is the request that asks the question. MaxOutput bounds the answer, in tokens.
-func (q Question) First(maxOutput int64) Request {
-	return Request{System: q.System, Tools: []Tool{q.Tool}, Force: q.Tool.Name, Messages: []Message{{Text: q.Text}}, MaxOutput: maxOutput}
+// First is the request that asks the question.
+func (q Question) First() Request {
+	return Request{System: q.System, Tools: []Tool{q.Tool}, Force: q.Tool.Name, Messages: []Message{{Text: q.Text}}, MaxOutput: q.MaxOutput}
 }
 
 // Arguments that an answer has for the question; an objection where it has none that can be read.

@@ -31,9 +31,6 @@ const (
 	envDialect = "TIDEWAITER_EVAL_MODEL_DIALECT"
 )
 
-// maxOutput of an answer, in tokens.
-const maxOutput = 4000
-
 // model is a provider, and the name of the model that it is asked for.
 type model struct{ url, key, name, dialect string }
 
@@ -94,7 +91,7 @@ type answered struct {
 // ask a question once. An answer without arguments counts as one that says nothing.
 func ask(t *testing.T, client *modelclient.Client, q speech.Question) answered {
 	t.Helper()
-	body, err := client.Speech().Body(q.First(maxOutput))
+	body, err := client.Speech().Body(q.First())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ var writeFile = speech.Tool{
 func (w worker) write(c chore, facts instructions.Facts, work, stage string) done {
 	facts.Feature, facts.Current = c.name, c.name
 	text := facts.Text(work + "\n\nThe package has these declarations, besides others:\n\n" + c.declared + w.script(c, stage))
-	a := w.ask(speech.Question{System: "You write Go. Answer with one call of " + writeFile.Name + ", with the whole file.", Text: text, Tool: writeFile})
+	a := w.ask(speech.Question{System: "You write Go. Answer with one call of " + writeFile.Name + ", with the whole file.", Text: text, Tool: writeFile, MaxOutput: 4000})
 	var file struct{ Content string }
 	_ = json.Unmarshal(a.arguments, &file) // no file is work that its gate refuses
 	return done{code: file.Content, tokens: a.tokens}

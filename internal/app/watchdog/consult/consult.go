@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// maxOutput of an answer, in tokens, in dialects that have to name it: a plan of the largest size has some 20,000.
-	maxOutput = 24_000
 	// callTime bounds one request with its answer.
 	callTime = 10 * time.Minute
 	// tries of a question: the second one has the objection to the first answer.
@@ -66,7 +64,7 @@ func (d *Desk) Ask(ctx context.Context, q speech.Question, check func(json.RawMe
 	client := modelclient.New(modelclient.Options{
 		URL: d.options.Gateway, Speech: first, Transport: transport, Header: d.sign, Agent: "tidewaiter-watchdog", Call: callTime, Sleep: modelclient.Sleep, Log: d.options.Log,
 	})
-	request, objection := q.First(maxOutput), ""
+	request, objection := q.First(), ""
 	for range tries {
 		answer, err := ask(ctx, client, request)
 		if err != nil {
