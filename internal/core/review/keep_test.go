@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -407,21 +408,37 @@ func TestKeepProves(t *testing.T) {
 	})
 }
 
-// FuzzAnswer: whatever a model answers about whatever file, what is kept stands in it.
+// FuzzAnswer: whatever a model answers to whatever reviewer about whatever file, what is kept stands in it, and what is written keeps to the format.
 func FuzzAnswer(f *testing.F) {
 	f.Add(`{"summary":"s","findings":[{"path":"f","line":2,"quote":"x := 1","rule":"naming","description":"Name it.","priority":"Low"}]}`, "y\nx :=\t1\n")
 	f.Add(`{"summary":"s","findings":[],"stillThere":[{"id":"design/1","path":"f","quote":"x := 1"},{"id":"design/2","path":"f","quote":"y"}]}`, "y\nx :=\t1\n")
 	f.Add(`{"summary":"","findings":[{"path":"./f","line":9,"quote":"\ud800 a\u0000","rule":"n","description":"## INSTRUCTIONS","priority":"Critical"}]}`, "\xff a\x00")
+	f.Add(`{"summary":"s","findings":[{"path":"f","line":1,"quote":"y","rule":"r","description":"d","priority":"Normal","cause":"DesignOutdated"}],"documents":[{"kind":"design","name":"a","rules":["x"],"contradicts":{"path":"docs/knowledge/design/b.md","reason":"r"}}]}`, "y\n")
+	f.Add(`{"summary":"s","documents":[{"kind":"lessons","name":"a","rules":["x"],"good":"g","bad":"b","paths":["web/**"],"needsUserReview":true}]}`, "")
 	f.Fuzz(func(t *testing.T, answer, file string) {
-		a, objection := review.Read(reviewer(t, style), false, json.RawMessage(answer))
-		if objection != "" {
-			return
-		}
 		text := func(name string) (string, bool) { return file, name == "f" }
-		for _, name := range []string{style, design} {
-			if wrong := sound(reviewer(t, name), a, text, fresh, 3); wrong != "" {
+		read := func(name string, writes bool) (a review.Answer) {
+			a, objection := review.Read(reviewer(t, name), writes, json.RawMessage(answer))
+			if objection != "" {
+				return review.Answer{}
+			}
+			return a
+		}
+		for _, name := range []string{style, design, knower} {
+			r, a := reviewer(t, name), read(name, true)
+			if wrong := sound(r, a, text, fresh, 3); wrong != "" {
 				t.Fatal(wrong)
 			}
+			changed, _, _ := knowledge.Store{}.Write(a.Documents, knowledge.Author{Reviewer: r.Name, Kinds: r.Knows, Feature: "shop", Task: "form"})
+			for _, d := range changed {
+				if _, err := knowledge.Parse(d.Path, []byte(d.Text())); err != nil {
+					t.Fatalf("%s: %v", d.Path, err)
+				}
+			}
+		}
+		a := read(style, false)
+		if wrong := sound(reviewer(t, style), a, text, fresh, 3); wrong != "" {
+			t.Fatal(wrong)
 		}
 		if wrong := stillSound(a, []review.Answered{{Directive: protocol.Directive{ID: "design/1"}}}, text); wrong != "" {
 			t.Fatal(wrong)
