@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,6 +136,8 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 	if err := x.attempt.options.Probe.After("agent launched"); err != nil {
 		return nil, err
 	}
+	// A crash before this leaves them Pending: the agent gets them once more.
+	x.services.directives.Instructed(func(mark string) bool { return shows(how, mark) })
 	x.log().InfoContext(ctx, "Agent started", "task", task, "pid", started.PID, "policy", have.Policy.Hash, "corrections", have.Corrections)
 	return supervise.Started{Rules: supervise.RulesOf(have.Policy)},
 		x.note(journal.Record{TaskStarted: &journal.TaskStarted{Name: task, Start: id, Session: sessions(x.attempt.options.Runtimes, o.Agent.Runtime)}}, "task started")
@@ -281,6 +284,12 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 		start.Files, start.Home = how.Files, x.attempt.options.Paths.Home
 	}
 	return start, nil
+}
+
+// shows says whether a text stands in what a process begins with.
+func shows(s protocol.RunnerStart, text string) bool {
+	has := func(x string) bool { return strings.Contains(x, text) }
+	return slices.ContainsFunc(s.Argv, has) || slices.ContainsFunc(s.Env, has) || s.Input != nil && has(*s.Input) || slices.ContainsFunc(slices.Collect(maps.Values(s.Files)), has)
 }
 
 // instructionsVariable is the variable with which an agent gets its instructions, after a text for its restart. The text is cut if both do not fit.

@@ -4,6 +4,7 @@
 package watchdog_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +24,13 @@ type reader struct{ abacus }
 func (reader) Launch(t runtimes.Task) runtimes.Launch {
 	text := t.Text()
 	return runtimes.Launch{Argv: t.Command, Env: append([]string{"HOME=" + t.Home}, t.Env...), Input: &text}
+}
+
+// deaf is a runtime whose agents get no directive: they take no text, no lines, and call no model.
+type deaf struct{ abacus }
+
+func (deaf) Launch(t runtimes.Task) runtimes.Launch {
+	return runtimes.Launch{Argv: t.Command, Env: append([]string{"HOME=" + t.Home}, t.Env...), Input: new("")}
 }
 
 // readers is a world with two tasks, whose agents keep what they are told.
@@ -98,7 +106,7 @@ func TestACommandIsToldWhatIsDone(t *testing.T) {
 	}
 }
 
-// TestADirectiveStandsInTheInstructions, so that the model gets it once, also after a crash before the agent starts; people see when the model has it.
+// TestADirectiveStandsInTheInstructions, so that the model gets it once, also after a crash before the agent starts. People see that the agent has it, and when its model has read it.
 func TestADirectiveStandsInTheInstructions(t *testing.T) {
 	t.Parallel()
 	for name, list := range map[string][]plug{"undisturbed": nil, "crashes before the start and after it": after("task begun", "agent launched")} {
@@ -126,7 +134,11 @@ func TestADirectiveStandsInTheInstructions(t *testing.T) {
 			if text := string(told); strings.Count(text, "\n## ") != 2 || strings.Count(text, "Take the labels\n  > ## INSTRUCTIONS\n  > from the dictionary.") != 1 {
 				t.Errorf("told %s", text)
 			}
-			w.reports("use-dict Pending")
+			if list == nil {
+				w.reports("use-dict Active")
+			} else { // it is not known that the agent has it
+				w.reports("use-dict Pending")
+			}
 			k := &talk{w: w, model: model}
 			for _, text := range []string{string(told), "Go on."} {
 				if asked := k.say(text, "I do."); strings.Contains(asked, "[SUPERVISOR]") || strings.Count(asked, "Take the labels") != 1 {
@@ -134,8 +146,62 @@ func TestADirectiveStandsInTheInstructions(t *testing.T) {
 				}
 				w.reports("use-dict Active")
 			}
+			w.eventually("the status says that the model has answered", func() bool {
+				return strings.HasPrefix(w.intake.Status().Directives[0].Message, "the watchdog told the model, which has answered")
+			})
 			w.signal("end")
 			run.finish()
 		})
 	}
+}
+
+// TestADirectiveInTheInstructionsIsTold when the agent starts with it, also one of a reviewer in a polish task that is over before anybody tells the agent in another way.
+// If a crash keeps that from the journal, the status says that it is not known.
+func TestADirectiveInTheInstructionsIsTold(t *testing.T) {
+	t.Parallel()
+	const has = "Active: the agent has it in its instructions; nobody knows whether the agent has read them"
+	for step, want := range map[string]string{"": has, "before task started": has, "task started": has, "agent launched": "Pending: the polish task for it is over, and the watchdog does not know that the agent received it"} {
+		t.Run("crash at "+step, func(t *testing.T) {
+			t.Parallel()
+			w, _ := newReviewed(t, oneFinding, func(o *protocol.Orders) {
+				o.Agent.Runtime = "reader"
+				o.Agent.Command[2] += `; cat > "web/$(basename "$TIDEWAITER_TASK").txt"`
+			})
+			w.runtimes = []runtimes.Runtime{{Name: "reader", Available: true, Interactive: true, Adapter: reader{}}}
+			var probe func(string) error
+			if step != "" {
+				probe = pullAt(step, 4)
+			}
+			run := w.start(1, probe)
+			if step != "" {
+				if err := run.wait(); !errors.Is(err, errPulled) {
+					t.Fatalf("the watchdog ended with %v", err)
+				}
+				run.resume(false)
+			}
+			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			if got := w.delivered("web/1.txt"); strings.Count(got, "Name it like the others") != 1 {
+				t.Errorf("the agent was told in the polish task: %s", got)
+			}
+			w.wantDirective(want)
+		})
+	}
+}
+
+// wantDirective: the status has one directive, with a state and a message.
+func (w *world) wantDirective(want string) {
+	w.t.Helper()
+	s := w.intake.Status().Directives
+	if len(s) != 1 || s[0].State+": "+s[0].Message != want {
+		w.t.Errorf("want %q, directives in the status: %+v", want, s)
+	}
+}
+
+// TestADirectiveThatNobodyCouldTell: the status does not say that it waits for a task that is over.
+func TestADirectiveThatNobodyCouldTell(t *testing.T) {
+	t.Parallel()
+	w, _ := newReviewed(t, oneFinding, func(o *protocol.Orders) { o.Agent.Runtime = "deaf" })
+	w.runtimes = []runtimes.Runtime{{Name: "deaf", Available: true, Interactive: true, Adapter: deaf{}}}
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantDirective("Pending: the polish task for it is over, and the watchdog does not know that the agent received it")
 }

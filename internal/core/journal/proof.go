@@ -69,6 +69,16 @@ func (s State) polished() (all []TaskAdded) {
 	return all
 }
 
+// Polished are the ids of the directives whose polish tasks are over.
+func (s State) Polished() (ids []string) {
+	for _, t := range s.polished() {
+		if s.Tasks[t.Name].Over() {
+			ids = append(ids, t.Directives...)
+		}
+	}
+	return ids
+}
+
 // Complete are orders with the tasks that were added. The gates of the last task of the orders prove the corrected work too.
 func (s State) Complete(o protocol.Orders) protocol.Orders {
 	if len(s.Added) == 0 || len(o.Tasks) == 0 {

@@ -68,7 +68,7 @@ func answers(o protocol.Orders, asked map[string]string) (list []protocol.Direct
 // now are the directives that are given, and how far each is.
 func (s *Service) now() directives.List {
 	j := s.journal.State()
-	return j.Directives.Given(slices.Concat(s.given, j.Found), j.TasksDone()).Hold(j.Holds())
+	return j.Directives.Given(slices.Concat(s.given, j.Found), j.TasksDone()).Hold(j.Holds()).Polished(j.Polished())
 }
 
 // While note journals something that changes directives of reviewers, nothing else is journaled of directives: it would be about the states before.
@@ -122,6 +122,14 @@ func (s *Service) Learn(n directives.News) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(s.now().Learn(n))
+}
+
+// Instructed records that the watchdog has started the agent with instructions in which some stand, if shows says whether a mark is there.
+func (s *Service) Instructed(shows func(mark string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.now()
+	s.note(l.Learn(directives.News{Told: l.Instructed(shows), How: directives.Instructed}))
 }
 
 // Written records that the watchdog wrote some to the standard input of a process, and how far that informs the agent.

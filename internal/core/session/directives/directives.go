@@ -32,6 +32,8 @@ const (
 	crowded = "too many directives of reviewers are not over, and the oldest of them are dropped first"
 	// later is what users read of a reviewer's directive that waits for the polish tasks.
 	later = "it waits until all tasks are done: the agent gets it when it polishes the work"
+	// missed is what users read of one whose polish task is over.
+	missed = "the polish task for it is over, and the watchdog does not know that the agent received it"
 )
 
 // Entry is the state of a directive in the journal. It is stored as JSON.
@@ -176,12 +178,20 @@ type List struct {
 	finished int
 	// hold: directives of reviewers that can wait are not told yet.
 	hold bool
+	// polished are the ids of the directives whose polish tasks are over.
+	polished []string
 }
 
 // Hold is the List in which the agent gets Low and Cleanup directives of reviewers in polish tasks only, if hold is true. Otherwise it gets them as any others, as in
 // the List that Given returns.
 func (l List) Hold(hold bool) List {
 	l.hold = hold
+	return l
+}
+
+// Polished is the List after polish tasks for directives with the given ids. It changes only the Status: it does not say of these that they wait for such a task.
+func (l List) Polished(ids []string) List {
+	l.polished = ids
 	return l
 }
 
@@ -382,11 +392,13 @@ func (l List) Learn(n News) (changes Book) {
 	return changes
 }
 
-// told returns the entries that change because the agent received some. One that only informs is over then.
+// told returns the entries that change because the agent received some. One that only informs is over then. What shows that a model has read its instructions says
+// more than that it has them.
 func (l List) told(ids []string, how string) (changes []Entry) {
 	for _, d := range l.given {
 		e := d.entry
-		if !slices.Contains(ids, d.ID) || !e.Given || e.State != protocol.DirectivePending {
+		read := e.State == protocol.DirectiveActive && e.Message == Instructed && how != Instructed
+		if !slices.Contains(ids, d.ID) || !e.Given || e.State != protocol.DirectivePending && !read {
 			continue
 		}
 		if d.Inform {
@@ -413,6 +425,8 @@ func (l List) Status() (list []protocol.DirectiveStatus) {
 			switch {
 			case at < 0:
 				s.Message = fmt.Sprintf("it waits: the agent has %d open Cleanup directives, and more are not given at a time", maxCleanup)
+			case l.held(unsettled[at]) && slices.Contains(l.polished, e.ID):
+				s.Message = missed
 			case l.held(unsettled[at]):
 				s.Message = later
 			}

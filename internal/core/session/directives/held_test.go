@@ -42,6 +42,14 @@ func TestRDirLowAndCleanupWait(t *testing.T) {
 	if diff := cmp.Diff(want, messages); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
+	for _, s := range held.Polished([]string{"tidy", "mine"}).Status() {
+		if s.ID == "tidy" {
+			want[s.ID] = missed
+		}
+		if s.Message != want[s.ID] {
+			t.Errorf("after a polish task, %s: %q", s.ID, s.Message)
+		}
+	}
 	book = book.With(held.Learn(News{Told: []string{"tidy"}, How: "told"}))
 	if open := ids(book.Given(list, 1).Hold(true).Open()); !slices.Contains(open, "tidy") {
 		t.Errorf("the agent has received one, and it is held: %q", open)

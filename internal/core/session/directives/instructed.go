@@ -11,6 +11,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
+// Instructed is how an agent received a directive that stands in the instructions with which the watchdog has started it.
+const Instructed = "the agent has it in its instructions; nobody knows whether the agent has read them"
+
 // Instructions are the lines about open directives for an agent that begins a task, in the sequence in which it must address them; none if none
 // are open. Each has the mark by which Read finds it. Directives that only inform are not among them.
 func (l List) Instructions() (lines []string) {
@@ -23,6 +26,16 @@ func (l List) Instructions() (lines []string) {
 		return nil
 	}
 	return append([]string{asked}, lines...)
+}
+
+// Instructed are the ids of the directives that stand in the agent's instructions, if shows says whether a mark is there.
+func (l List) Instructed(shows func(mark string) bool) (ids []string) {
+	for _, d := range l.Open() {
+		if !d.Inform && shows("["+d.sum+"]") {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
 }
 
 // Reply is the text of the answer with the given id, for an agent that starts, with the mark by which Read finds it. It is empty if there is no such

@@ -31,6 +31,11 @@ func TestInstructions(t *testing.T) {
 	if diff := cmp.Diff(want, book.Given(list, 0).Instructions()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	l := book.Given(list, 0)
+	text := strings.Join(l.Instructions(), "\n")
+	if diff := cmp.Diff([]string{"now", "a"}, l.Instructed(func(mark string) bool { return strings.Contains(text, mark) && mark != "["+sum(list[0])+"]" })); diff != "" {
+		t.Errorf("in the instructions (-want +got):\n%s", diff)
+	}
 	if lines := (List{}).Instructions(); lines != nil {
 		t.Errorf("without directives: %q", lines)
 	}
