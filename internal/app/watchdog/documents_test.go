@@ -98,7 +98,8 @@ func TestRIntAReviewerWritesDownWhatTheWorkHasTaught(t *testing.T) {
 					refused = append(refused, r.Reviewed.Summary+" "+strings.Join(r.Reviewed.Refused, ","))
 				}
 			}
-			want := []string{"Knowledge review: 1 document written. One lesson. Taken", "Knowledge review: no documents written. One lesson. Unchanged,Taken"}
+			want := []string{"Knowledge review: 1 document written; 1 proposed document does not count (Taken). One lesson. Taken",
+				"Knowledge review: no documents written; 2 proposed documents do not count (Unchanged, Taken). One lesson. Unchanged,Taken"}
 			if diff := cmp.Diff(want, refused); diff != "" {
 				t.Errorf("reviews (-want +got):\n%s", diff)
 			}
@@ -106,6 +107,29 @@ func TestRIntAReviewerWritesDownWhatTheWorkHasTaught(t *testing.T) {
 				t.Errorf("%d questions, or the reviewer does not see what it has written", len(asked))
 			}
 		})
+	}
+}
+
+// TestAnOutdatedDesignWithoutADocument: where the document that is to take the place of the outdated one does not count, the status says why, and the finding stays in the
+// record of the review.
+func TestAnOutdatedDesignWithoutADocument(t *testing.T) {
+	t.Parallel()
+	w, _ := newWriting(t, "- text: nothing", "established", func(o *protocol.Orders) {
+		o.Policy.Reviewers.Knowledge = policy.Reviewer{}
+		o.Policy.Reviewers.Design = policy.Reviewer{Enabled: new(true), EveryTasks: 1, Instructions: says(`- tool: {name: report_findings, input: {summary: Forms are in the text now., ` +
+			`findings: [{path: web/form.txt, line: 1, quote: PROJECT CONTEXT, rule: forms, description: The document names another format, priority: Normal, cause: DesignOutdated}], ` +
+			`documents: [{kind: design, name: Forms as text, rules: [Forms are text.], contradicts: {path: docs/knowledge/design/form.md, reason: Forms are text}}]}}`)}
+	})
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	records, _ := w.recorded()
+	i := slices.IndexFunc(records, func(r journal.Record) bool { return r.Reviewed != nil })
+	v := records[i].Reviewed
+	if len(v.Documents) != 0 || len(v.Discarded) != 1 || v.Discarded[0].String() != "DesignOutdated, rule forms, in web/form.txt" {
+		t.Errorf("the record of the review: %+v", v)
+	}
+	const want = "Design review: 1 problem, no functional directives; 1 proposed document does not count (Unfit). Forms are in the text now."
+	if s := w.intake.Status().Reviews; len(s) == 0 || s[0].Summary != want {
+		t.Errorf("reviews in the status: %+v", s)
 	}
 }
 

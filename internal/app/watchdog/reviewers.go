@@ -166,7 +166,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		return err
 	}
 	if r.Writes(o.Policy) {
-		v.Summary += review.WrittenWords(r, len(v.Documents))
+		v.Summary += review.WrittenWords(r, len(v.Documents)) + review.RefusedWords(v.Refused)
 	}
 	if answer.Summary != "" {
 		v.Summary += ". " + answer.Summary

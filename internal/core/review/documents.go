@@ -5,6 +5,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/knowledge"
@@ -69,6 +70,24 @@ func WrittenWords(r Reviewer, written int) string {
 		return ""
 	}
 	return "; " + count(written, "document", "documents") + " written"
+}
+
+// RefusedWords follow WrittenWords. They say to users how many documents that the reviewer proposed do not count, and name each cause once; empty if all count.
+func RefusedWords(causes []string) string {
+	if len(causes) == 0 {
+		return ""
+	}
+	var names []string
+	for _, c := range causes {
+		if !slices.Contains(names, c) {
+			names = append(names, c)
+		}
+	}
+	verb := "do"
+	if len(causes) == 1 {
+		verb = "does"
+	}
+	return fmt.Sprintf("; %s %s not count (%s)", count(len(causes), "proposed document", "proposed documents"), verb, strings.Join(names, ", "))
 }
 
 // Mended is a failure that was corrected while an agent worked.

@@ -63,3 +63,16 @@ func TestWrittenWords(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedWords name each cause once.
+func TestRefusedWords(t *testing.T) {
+	for want, refused := range map[string][]string{
+		"": nil,
+		"; 1 proposed document does not count (Unfit)":       {"Unfit"},
+		"; 3 proposed documents do not count (Unfit, Taken)": {"Unfit", "Taken", "Unfit"},
+	} {
+		if got := review.RefusedWords(refused); got != want {
+			t.Errorf("%q: %q", refused, got)
+		}
+	}
+}
