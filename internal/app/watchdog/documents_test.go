@@ -133,6 +133,41 @@ func TestAnOutdatedDesignWithoutADocument(t *testing.T) {
 	}
 }
 
+// TestAFileInPlaceOfTheDocuments: the reviewer writes nothing, and the status and the report about knowledge name the file and what to do.
+func TestAFileInPlaceOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"docs/knowledge", "docs/knowledge/lessons"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			w := readers(t)
+			w.serveSupervisor("anthropic")
+			w.intake.Order(func(o *protocol.Orders) {
+				o.Policy.Knowledge.Inject = true
+				o.Policy.Reviewers = policy.Reviewers{UrgencyThreshold: 100, MaxDirectives: 3, Knowledge: writesDown(oneLesson)}
+			})
+			seed := w.seed()
+			w.write("seed/"+file, "What we know.\n")
+			w.commitAll(seed, "Write a file")
+			w.git("-C", seed, "push", "-q", w.origin, "main")
+			wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			why := file + " does not keep to the format: it is not a folder. Move it, and write documents into a folder of that name"
+			want := "Knowledge review: no documents written; 2 proposed documents do not count (Closed: " + why + "). One lesson."
+			if s := w.intake.Status().Reviews; len(s) == 0 || s[0].Summary != want {
+				t.Errorf("reviews in the status: %+v", s)
+			}
+			var told []string
+			for _, r := range w.intake.Reports() {
+				if r.Knowledge != nil {
+					told = append(told, r.Knowledge.LeftOut...)
+				}
+			}
+			if !slices.Equal(told, []string{why}) {
+				t.Errorf("left out: %q", told)
+			}
+		})
+	}
+}
+
 // TestADocumentThatNeedsAUser: the next agent does not get it, the status names it, and the delivery has it for a user to merge.
 func TestADocumentThatNeedsAUser(t *testing.T) {
 	t.Parallel()

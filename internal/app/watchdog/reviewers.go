@@ -166,7 +166,7 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 		return err
 	}
 	if r.Writes(o.Policy) {
-		v.Summary += review.WrittenWords(r, len(v.Documents)) + review.RefusedWords(v.Refused)
+		v.Summary += review.WrittenWords(r, len(v.Documents)) + review.RefusedWords(v.Refused, x.library.Closed)
 	}
 	if answer.Summary != "" {
 		v.Summary += ". " + answer.Summary

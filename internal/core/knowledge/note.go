@@ -89,18 +89,23 @@ const (
 	Unchanged Cause = "Unchanged"
 	// Full: there is no room for it, in the review, the Feature or the repository.
 	Full Cause = "Full"
+	// Closed: one of the folders of documents cannot be read, so nobody writes there.
+	Closed Cause = "Closed"
 	// Secret: it has something that looks like a secret.
 	Secret Cause = "Secret"
 )
 
 // Causes are all of them.
-func Causes() []Cause { return []Cause{NotOwned, Unfit, Taken, Unknown, Unchanged, Full, Secret} }
+func Causes() []Cause {
+	return []Cause{NotOwned, Unfit, Taken, Unknown, Unchanged, Full, Closed, Secret}
+}
 
 // Store is what reviewers can read, and where they write.
 type Store struct {
-	// Files are all files in the folders of documents at the base. Closed: some of them are not known, and nobody writes there.
-	Files  []File
-	Closed bool
+	// Files are all files in the folders of documents at the base.
+	Files []File
+	// Closed says why some of them are not known, so that nobody writes there; empty if all are.
+	Closed string
 	// Base has the documents at the base, and Written the documents that reviewers have written since, the newest of each path.
 	Base, Written []Document
 	// Unconfirmed are the paths of written documents that a user has to merge before agents get them.
@@ -197,7 +202,10 @@ func (s Store) Apply(n Note, by Author) (changed []Document, cause Cause) {
 		}
 		changed = append(changed, d)
 	}
-	if !s.room(changed) {
+	switch {
+	case s.Closed != "":
+		return nil, Closed
+	case !s.room(changed):
 		return nil, Full
 	}
 	return changed, ""
@@ -313,7 +321,7 @@ func (d Document) misfit() Cause {
 
 // room says whether there is room for documents.
 func (s Store) room(next []Document) bool {
-	if s.Closed {
+	if s.Closed != "" {
 		return false
 	}
 	read, _ := Pick(s.Files)

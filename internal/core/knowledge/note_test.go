@@ -163,8 +163,8 @@ func TestNotesThatDoNotCount(t *testing.T) {
 		}
 	}
 	closed := known()
-	closed.Closed = true
-	if _, cause := closed.Apply(note(), style); cause != knowledge.Full {
+	closed.Closed = "it is too large"
+	if _, cause := closed.Apply(note(), style); cause != knowledge.Closed {
 		t.Errorf("where files are not known: %q", cause)
 	}
 }
@@ -426,7 +426,7 @@ func TestRKnowEstablish(t *testing.T) {
 	if diff := cmp.Diff(want, changed[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	s.Closed = true
+	s.Closed = "it is too large"
 	if changed := s.Establish(proved, style); changed != nil {
 		t.Errorf("where files are not known: %+v", changed)
 	}

@@ -55,6 +55,11 @@ func TooMany(folder string) Answer {
 	return Answer{Path: folder, Reason: Malformed, Why: "the folder has too many files to be read: keep only documents there"}
 }
 
+// NotFolder is about a path where a folder of documents belongs, and something else stands.
+func NotFolder(path string) Answer {
+	return Answer{Path: path, Reason: Malformed, Why: "it is not a folder. Move it, and write documents into a folder of that name"}
+}
+
 // byPath orders documents by kind and name.
 func byPath(a, b string) int {
 	return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))

@@ -32,7 +32,7 @@ type Baseline struct {
 // Establishes says whether a reviewer that can write documents establishes at its next look, and does not compare: it has not looked before, and there is no document of its kinds. A
 // document that does not keep to the format counts too, because users have begun to write.
 func (r Reviewer) Establishes(look Look, s knowledge.Store) bool {
-	if len(r.Knows) == 0 || look.Tree != "" || s.Closed {
+	if len(r.Knows) == 0 || look.Tree != "" || s.Closed != "" {
 		return false
 	}
 	mine := func(path string) bool {

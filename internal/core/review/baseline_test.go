@@ -40,7 +40,7 @@ func TestRBootAReviewerEstablishesOnce(t *testing.T) {
 		"the reviewer has written one before":       {reviewer: design, store: written},
 		"one of the two kinds of a reviewer":        {reviewer: knower, store: at("domain/shelf.md")},
 		"neither of its kinds":                      {reviewer: knower, store: at("conventions/names.md"), want: true},
-		"a folder that is too large to be read":     {reviewer: style, store: knowledge.Store{Closed: true}},
+		"a folder that is too large to be read":     {reviewer: style, store: knowledge.Store{Closed: "it is too large"}},
 		"a reviewer that never writes a document":   {reviewer: assessor},
 		"a kind with a longer name that is no kind": {reviewer: design, store: at("designs/form.md"), want: true},
 	} {

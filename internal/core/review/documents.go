@@ -72,13 +72,17 @@ func WrittenWords(r Reviewer, written int) string {
 	return "; " + count(written, "document", "documents") + " written"
 }
 
-// RefusedWords follow WrittenWords. They say to users how many documents that the reviewer proposed do not count, and name each cause once; empty if all count.
-func RefusedWords(causes []string) string {
+// RefusedWords follow WrittenWords. They say to users how many documents that the reviewer proposed do not count, and name each cause once, the cause
+// Closed with the reason; empty if all count.
+func RefusedWords(causes []string, closed string) string {
 	if len(causes) == 0 {
 		return ""
 	}
 	var names []string
 	for _, c := range causes {
+		if c == string(knowledge.Closed) {
+			c += ": " + closed
+		}
 		if !slices.Contains(names, c) {
 			names = append(names, c)
 		}

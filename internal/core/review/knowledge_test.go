@@ -68,10 +68,11 @@ func TestWrittenWords(t *testing.T) {
 func TestRefusedWords(t *testing.T) {
 	for want, refused := range map[string][]string{
 		"": nil,
-		"; 1 proposed document does not count (Unfit)":       {"Unfit"},
-		"; 3 proposed documents do not count (Unfit, Taken)": {"Unfit", "Taken", "Unfit"},
+		"; 1 proposed document does not count (Unfit)":                  {"Unfit"},
+		"; 3 proposed documents do not count (Unfit, Taken)":            {"Unfit", "Taken", "Unfit"},
+		"; 2 proposed documents do not count (Closed: a file is there)": {"Closed", "Closed"},
 	} {
-		if got := review.RefusedWords(refused); got != want {
+		if got := review.RefusedWords(refused, "a file is there"); got != want {
 			t.Errorf("%q: %q", refused, got)
 		}
 	}

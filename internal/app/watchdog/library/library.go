@@ -5,6 +5,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -20,9 +21,10 @@ const maxFolder = 64 << 10
 type Library struct {
 	Base      string
 	Documents []knowledge.Document
-	// Files are all files in the folders of documents. Closed: some are not known, because a folder is too large or is a file.
-	Files  []knowledge.File
-	Closed bool
+	// Files are all files in the folders of documents.
+	Files []knowledge.File
+	// Closed says why some are not known: a folder is too large or is a file; empty if all are.
+	Closed string
 	// Left are files that agents do not get.
 	Left []knowledge.Answer
 }
@@ -35,9 +37,12 @@ func Read(ctx context.Context, repo *git.Repository, tree string) (Library, erro
 		return l, err
 	}
 	at, is, err := repo.Entry(ctx, root, knowledge.Dir)
-	if err != nil || !is || at.Mode != objects.ModeTree {
-		l.Closed = is
+	if err != nil || !is {
 		return l, err
+	}
+	if at.Mode != objects.ModeTree {
+		l.close(knowledge.NotFolder(knowledge.Dir))
+		return l, nil
 	}
 	folders, err := l.folder(ctx, repo, at.ID, knowledge.Dir)
 	if err != nil {
@@ -51,7 +56,7 @@ func Read(ctx context.Context, repo *git.Repository, tree string) (Library, erro
 				continue
 			}
 			if f.Mode != objects.ModeTree {
-				l.Closed = true
+				l.close(knowledge.NotFolder(knowledge.Dir + "/" + f.Name))
 				continue
 			}
 			entries, err := l.folder(ctx, repo, f.ID, knowledge.Dir+"/"+f.Name)
@@ -73,11 +78,16 @@ func Read(ctx context.Context, repo *git.Repository, tree string) (Library, erro
 	return l, l.parse(ctx, repo, picked, blobs)
 }
 
+// close says why files are not known. The first reason counts.
+func (l *Library) close(why knowledge.Answer) {
+	l.Left, l.Closed = append(l.Left, why), cmp.Or(l.Closed, why.String())
+}
+
 // folder lists a folder, unless it is too large: then it is left out.
 func (l *Library) folder(ctx context.Context, repo *git.Repository, id objects.ID, path string) ([]objects.Entry, error) {
 	entries, is, err := Entries(ctx, repo, id)
 	if err == nil && !is {
-		l.Left, l.Closed = append(l.Left, knowledge.TooMany(path)), true
+		l.close(knowledge.TooMany(path))
 	}
 	return entries, err
 }
