@@ -52,7 +52,7 @@ _Confidence: medium_
 
 ## Changelog
 
-* login/page/form: new
+* login/page/form: new (text 3bfe40a9)
 `
 
 // knowledgeOf a task, as its agent got it.
@@ -130,6 +130,41 @@ func TestAnOutdatedDesignWithoutADocument(t *testing.T) {
 	const want = "Design review: 1 problem, no functional directives; 1 proposed document does not count (Unfit). Forms are in the text now."
 	if s := w.intake.Status().Reviews; len(s) == 0 || s[0].Summary != want {
 		t.Errorf("reviews in the status: %+v", s)
+	}
+}
+
+// TestRKnowAUserEditsWhatAReviewerWrote: the reviewer rewrites no document of its own that a user has edited since, whatever its head says. Agents get it as an established one.
+func TestRKnowAUserEditsWhatAReviewerWrote(t *testing.T) {
+	t.Parallel()
+	const flush = "docs/knowledge/lessons/flush.md"
+	edited := strings.Replace(lessonText, "* Flush before the answer.", "* Flush twice.", 1)
+	for name, c := range map[string]struct{ base, want, given, refused string }{
+		"as it was written": {strings.ReplaceAll(lessonText, "\n\n", "\n\n\n"), "* Flush once.", "flush.md (provisional: not proved yet):\n  > * Flush before the answer.", ""},
+		"edited":            {edited, "* Flush twice.", "flush.md:\n  > * Flush twice.", "Taken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := readers(t)
+			w.serveSupervisor("anthropic")
+			w.intake.Order(func(o *protocol.Orders) {
+				o.Tasks, o.Policy.Knowledge.Deliver = o.Tasks[:1], policy.KnowledgeCommit
+				o.Policy.Reviewers = policy.Reviewers{UrgencyThreshold: 100, MaxDirectives: 3,
+					Knowledge: writesDown("- tool: {name: write_documents, input: {summary: One lesson., documents: [{kind: lessons, name: flush, title: Flush, rules: [Flush once.]}]}}")}
+			})
+			w.knows(map[string]string{"lessons/flush.md": c.base})
+			wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			records, _ := w.recorded()
+			i := slices.IndexFunc(records, func(r journal.Record) bool { return r.Reviewed != nil })
+			if got := strings.Join(records[i].Reviewed.Refused, ","); got != c.refused {
+				t.Errorf("refused %q, want %q", got, c.refused)
+			}
+			if got := w.delivered(flush); !strings.Contains(got, c.want) {
+				t.Errorf("delivered %s", got)
+			}
+			if got := w.knowledgeOf("form"); !strings.Contains(got, c.given) {
+				t.Errorf("the agent got %s", got)
+			}
+		})
 	}
 }
 
@@ -245,7 +280,7 @@ func TestADocumentThatHasProvedItself(t *testing.T) {
 	})
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	_, state := w.recorded()
-	if text := state.Written["docs/knowledge/lessons/store.md"]; len(state.Written) != 1 || !strings.Contains(text, "_Status: established_") || !strings.Contains(text, "* login/page/e: established: it was followed in 5 tasks\n") {
+	if text := state.Written["docs/knowledge/lessons/store.md"]; len(state.Written) != 1 || !strings.Contains(text, "_Status: established_") || !strings.Contains(text, "* login/page/e: established: it was followed in 5 tasks (text bb1b2f63)\n") {
 		t.Errorf("written: %v, proved %v", state.Written, state.Proved)
 	}
 }

@@ -49,7 +49,7 @@ func (x *acts) learn(ctx context.Context, o protocol.Orders, task string, p poli
 // another one.
 func (x *acts) store(ctx context.Context) (s knowledge.Store, left []knowledge.Answer) {
 	j := x.attempt.journal.State()
-	s = knowledge.Store{Files: x.library.Files, Closed: x.library.Closed, Base: x.library.Documents, Unconfirmed: j.Unconfirmed}
+	s = knowledge.Store{Files: x.library.Files, Closed: x.library.Closed, Base: knowledge.Adopt(x.library.Documents), Unconfirmed: j.Unconfirmed}
 	written := j.Written
 	for _, path := range slices.Sorted(maps.Keys(written)) {
 		d, err := knowledge.Parse(path, []byte(written[path]))

@@ -4,7 +4,6 @@
 package knowledge
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -248,7 +247,7 @@ func (s Store) noted(n Note, by Author) (Document, Cause) {
 			return d, Unchanged
 		}
 	}
-	d.Changelog = logged(d.Changelog, by, what)
+	d = d.logged(by, what)
 	return d, d.misfit()
 }
 
@@ -284,7 +283,7 @@ func (s Store) deprecated(c Contradiction, by Author) (Document, Cause) {
 	}
 	d := *before
 	d.Author, d.Status = by.String(), StatusDeprecated
-	d.Changelog = logged(d.Changelog, by, string(StatusDeprecated)+": "+reason)
+	d = d.logged(by, string(StatusDeprecated)+": "+reason)
 	return d, d.misfit()
 }
 
@@ -303,7 +302,7 @@ func (s Store) Establish(proved map[string]int, by Author) (changed []Document) 
 			continue
 		}
 		d.Author, d.Status = by.String(), StatusEstablished
-		d.Changelog = logged(d.Changelog, by, fmt.Sprintf("%s: it was followed in %d tasks", StatusEstablished, proved[d.Path]))
+		d = d.logged(by, fmt.Sprintf("%s: it was followed in %d tasks", StatusEstablished, proved[d.Path]))
 		if d.misfit() == "" && s.room(append(slices.Clone(changed), d)) {
 			changed = append(changed, d)
 		}
@@ -395,10 +394,4 @@ func listOf(entries []string) []string {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// logged is a changelog with one more line at its end, and without the oldest ones for which there is no room.
-func logged(log []string, by Author, what string) []string {
-	log = append(slices.Clone(log), "* "+plain.Line(cmp.Or(by.where(), by.Reviewer), MaxAuthor)+": "+what)
-	return log[max(len(log)-MaxChangelog, 0):]
 }

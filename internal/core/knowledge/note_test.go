@@ -83,7 +83,7 @@ Searches find it.
 
 ## Changelog
 
-* add-login/page/form: new
+* add-login/page/form: new (text 56bb7ffe)
 `
 
 // TestRValANewDocumentIsProvisional is provisional and of medium confidence, whatever its reviewer proposes.
@@ -197,7 +197,7 @@ func TestADocumentThatTheWorkContradicts(t *testing.T) {
 			t.Fatalf("%s: %q, %+v", file, cause, changed)
 		}
 		want := s.Base[slices.IndexFunc(s.Base, func(d knowledge.Document) bool { return d.Path == file })]
-		want.Author, want.Status, want.Changelog = "CodeStyle, add-login/page/form", knowledge.StatusDeprecated, []string{"* add-login/page/form: deprecated: Errors are values now"}
+		want.Author, want.Status, want.Changelog = "CodeStyle, add-login/page/form", knowledge.StatusDeprecated, []string{"* add-login/page/form: deprecated: Errors are values now (text db2d1c87)"}
 		if diff := cmp.Diff(want, changed[0]); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -422,7 +422,7 @@ func TestRKnowEstablish(t *testing.T) {
 		t.Fatalf("%+v", changed)
 	}
 	want := s.Base[slices.IndexFunc(s.Base, func(d knowledge.Document) bool { return d.Path == teamsFile })]
-	want.Author, want.Status, want.Changelog = style.String(), knowledge.StatusEstablished, []string{"* add-login/page/form: established: it was followed in 5 tasks"}
+	want.Author, want.Status, want.Changelog = style.String(), knowledge.StatusEstablished, []string{"* add-login/page/form: established: it was followed in 5 tasks (text fc1c8d0f)"}
 	if diff := cmp.Diff(want, changed[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
