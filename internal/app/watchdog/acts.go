@@ -443,8 +443,20 @@ func (x *acts) push(ctx context.Context, o protocol.Orders) (supervise.Event, er
 		x.log().WarnContext(ctx, "The server refuses the branch", "branch", o.Delivery.Branch, "error", err.Error())
 		fault := faults.Of(err, protocol.ReasonPushFailed)
 		fault.Message = plain.CutBytes(fault.Message+"; the watchdog keeps the work as commit "+head, faults.MaxMessage)
-		return supervise.Refused{Fault: fault}, nil
+		return supervise.Refused{Fault: fault, Overtaken: errors.Is(err, git.ErrConflict) && x.overtaken(ctx, o)}, nil
 	}
 	x.log().WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())
 	return supervise.Undelivered{Fault: faults.Of(err, protocol.ReasonPushFailed)}, nil
+}
+
+// overtaken says whether another review makes a commit that the server takes.
+func (x *acts) overtaken(ctx context.Context, o protocol.Orders) bool {
+	is, err := x.services.delivery.Overtaken(ctx, o)
+	switch {
+	case err != nil:
+		x.log().WarnContext(ctx, "Cannot see whether the branch has an earlier commit of the Feature", "branch", o.Delivery.Branch, "error", err.Error())
+	case is:
+		x.log().InfoContext(ctx, "The branch has an earlier commit of the Feature since the review: reviewing again", "branch", o.Delivery.Branch)
+	}
+	return is && err == nil
 }

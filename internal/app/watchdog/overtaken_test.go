@@ -159,6 +159,23 @@ func TestAUserPushesAfterALostAnswer(t *testing.T) {
 	w.wantFollows(f.Head, pushed)
 }
 
+// TestAPushThatIsTakenAfterTheReview: the server takes the earlier push only after the watchdog has asked what the branch has. The watchdog looks again by itself.
+func TestAPushThatIsTakenAfterTheReview(t *testing.T) {
+	t.Parallel()
+	w, run, pushed := newUnheard(t)
+	w.otherDocuments()
+	w.git("-C", w.origin, "update-ref", "-d", "refs/heads/tidewaiter/login")
+	run.watch(func(step string) error {
+		if step == "knowledge journaled" && w.branch() == "" {
+			w.git("-C", w.origin, "update-ref", "refs/heads/tidewaiter/login", pushed)
+		}
+		return nil
+	})
+	f := run.finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantFollows(f.Head, pushed)
+}
+
 // TestABranchThatIsDeletedAfterALostAnswer: what a user has taken away does not come back.
 func TestABranchThatIsDeletedAfterALostAnswer(t *testing.T) {
 	t.Parallel()

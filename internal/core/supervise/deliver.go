@@ -64,11 +64,19 @@ func (e Pushed) apply(s *State, _ time.Time) {
 // Refused: the server refuses the head for good.
 type Refused struct {
 	Fault protocol.Fault
+	// Overtaken: the branch has an earlier commit of this Feature that the head does not follow. Another review makes one that does.
+	Overtaken bool
 }
 
 func (e Refused) apply(s *State, _ time.Time) {
 	s.idle()
-	s.Delivery.Refusal, s.Delivery.Fault = &e.Fault, nil
+	d := &s.Delivery
+	d.Fault = nil
+	if e.Overtaken && !d.Overtaken {
+		d.Overtaken, d.Reviewed = true, false
+		return
+	}
+	d.Refusal = &e.Fault
 }
 
 // Undelivered: a review or push failed, and may succeed later.

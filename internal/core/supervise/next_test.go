@@ -289,7 +289,7 @@ func (w *world) answer() {
 		case !fails:
 			w.apply(supervise.Pushed{Commit: w.state.Delivery.Head})
 		case rapid.Bool().Draw(w.t, "refused"):
-			w.apply(supervise.Refused{Fault: fault})
+			w.apply(supervise.Refused{Fault: fault, Overtaken: rapid.Bool().Draw(w.t, "overtaken")})
 		default:
 			w.apply(supervise.Undelivered{Fault: fault})
 		}

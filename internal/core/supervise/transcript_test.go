@@ -372,6 +372,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Pushed{Commit: p.state.Delivery.Head}
 	case "refused":
 		return supervise.Refused{Fault: protocol.Fault{Reason: protocol.ReasonPushConflict, Message: arg}}
+	case "overtaken":
+		return supervise.Refused{Fault: protocol.Fault{Reason: protocol.ReasonPushConflict, Message: arg}, Overtaken: true}
 	case "undelivered":
 		return supervise.Undelivered{Fault: protocol.Fault{Reason: protocol.ReasonRepositoryUnreachable, Message: arg}}
 	case "tools":

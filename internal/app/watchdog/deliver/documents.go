@@ -83,6 +83,18 @@ func (s *Service) after(ctx context.Context, o protocol.Orders, next journal.Kno
 	return j.After(next, there.String()), nil
 }
 
+// Overtaken says whether the branch has an earlier commit with documents that the head does not follow, because the server has taken its push since the review. Another
+// review makes a commit that follows it.
+func (s *Service) Overtaken(ctx context.Context, o protocol.Orders) (bool, error) {
+	j := s.Journal.State()
+	now := journal.KnowledgeCommitted{On: j.Promoted.Commit, Tree: j.Head().Tree}
+	if k := j.Knowledge; k != nil && k.On == now.On {
+		now.After = k.After
+	}
+	after, err := s.after(ctx, o, now)
+	return after != now.After && after != "", err
+}
+
 // commitTree makes the commit with the documents, or without any, and keeps it by a ref.
 func (s *Service) commitTree(ctx context.Context, o protocol.Orders, made *journal.KnowledgeCommitted, documents bool) error {
 	if err := s.Guard(); err != nil {
