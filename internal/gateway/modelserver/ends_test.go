@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
@@ -105,6 +106,60 @@ func TestAStreamThatEndsEarlyEndsWithAnError(t *testing.T) {
 					t.Errorf("observed %+v", r)
 				}
 			})
+		}
+	}
+}
+
+// TestAStreamThatLastsBehindItsAnswer: once a stream has ended its answer, the agent has the whole answer. It hears of nothing that goes wrong behind it, so
+// that it does not ask and pay again, and it does not wait for a connection that the backend keeps open.
+func TestAStreamThatLastsBehindItsAnswer(t *testing.T) {
+	t.Parallel()
+	for _, d := range dialect.All() {
+		s := streams[d.Name]
+		sent := s.first + s.ends["whole"]
+		for name, behind := range map[string]func(http.ResponseWriter, *http.Request){
+			"it breaks":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			"it is silent":  func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			"it sends more": comment,
+		} {
+			t.Run(d.Name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+					rw.Header().Set("Content-Type", "text/event-stream")
+					fmt.Fprint(rw, sent)
+					_ = http.NewResponseController(rw).Flush()
+					behind(rw, r)
+				}), quick())
+				began := time.Now()
+				_, text := w.ask("login", http.MethodPost, d.Prefix+s.path, s.request)
+				if strings.ReplaceAll(text, more, "") != sent {
+					t.Errorf("the agent gets %q", text)
+				}
+				if r, took := w.last(1), time.Since(began); r.Reason != "Answered" || took > w.silence/2 {
+					t.Errorf("observed %+v, after %s", r, took)
+				}
+				if turns := w.recorded(); len(turns) != 1 || turns[0].Reason != "Answered" {
+					t.Errorf("recorded %+v", turns)
+				}
+			})
+		}
+	}
+}
+
+// more of a stream that says nothing.
+const more = ": more\n\n"
+
+// comment for as long as somebody listens.
+func comment(w http.ResponseWriter, r *http.Request) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-ticker.C:
+			fmt.Fprint(w, more)
+			_ = http.NewResponseController(w).Flush()
 		}
 	}
 }

@@ -24,6 +24,9 @@ import (
 // Cookies and what the way back has added do not.
 var copied = []string{"content-type", "request-id", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry", "x-ratelimit-", "anthropic-ratelimit-"}
 
+// lastWords is how long a backend may take to end a stream whose answer has ended: some servers never do.
+const lastWords = 2 * time.Second
+
 func reachesAgent(header string) bool {
 	header = strings.ToLower(header)
 	return slices.ContainsFunc(copied, func(c string) bool {
@@ -49,8 +52,12 @@ func (r *relay) read(ctx context.Context, answer *http.Response, silence *time.T
 	c := r.call
 	buffer := room(roomStep)
 	defer free(buffer)
+	var over time.Time // when a stream has ended its answer
 	for buffer = buffer[:cap(buffer)]; ; {
 		patience := c.patienceFor(r.begun())
+		if !over.IsZero() {
+			patience = time.Until(over.Add(lastWords))
+		}
 		silence.Reset(patience)
 		n, err := answer.Body.Read(buffer)
 		silence.Stop() // while the agent reads, the backend is not silent
@@ -59,8 +66,14 @@ func (r *relay) read(ctx context.Context, answer *http.Response, silence *time.T
 				return f
 			}
 		}
+		if over.IsZero() && r.over() {
+			over = time.Now()
+		}
 		// A backend that notices the end of a call that was given up may still end its answer as if it were whole.
 		if errors.Is(err, io.EOF) && ctx.Err() == nil {
+			return r.end()
+		}
+		if err != nil && !over.IsZero() && c.r.Context().Err() == nil { // the agent has the whole answer
 			return r.end()
 		}
 		if err != nil {
@@ -153,6 +166,12 @@ type relay struct {
 	// where it ends.
 	held bool
 	next []byte
+}
+
+// over says that a stream has ended its answer. Its connection may last.
+func (r *relay) over() bool {
+	t := r.call.turn
+	return t != nil && t.streamed && t.reader.Answer().Ended
 }
 
 // begun says that the backend has begun to say something: a stream with its first text or tool call, anything else with its first byte.
