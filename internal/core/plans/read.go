@@ -4,7 +4,6 @@
 package plans
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,15 +18,9 @@ import (
 // Read takes a proposal for the work that orders describe as the user has them, and gives the whole plan: what is done of an earlier one comes
 // first. The objection is empty if the plan can be taken; otherwise it says to the model what is wrong.
 func Read(o protocol.Orders, e Earlier, proposal json.RawMessage) (p protocol.Proposal, objection string) {
-	shape := answers.Rules{Checks: []answers.Checks{{Schema: Schema()}}}
-	if v := shape.Judge(string(proposal), false); v.Rejected {
-		return protocol.Proposal{}, answers.Summary(v.Violations)
-	}
-	in := json.NewDecoder(bytes.NewReader(proposal))
-	in.DisallowUnknownFields()
 	var said said
-	if err := in.Decode(&said); err != nil {
-		return protocol.Proposal{}, "The plan is not what the schema asks for."
+	if objection := answers.Read(Schema(), proposal, &said); objection != "" {
+		return protocol.Proposal{}, objection
 	}
 	p = said.Proposal
 	for _, rule := range []func(protocol.Orders, protocol.Proposal) string{distinct, proved, bounded, open} {

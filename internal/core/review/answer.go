@@ -4,7 +4,6 @@
 package review
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -121,14 +120,8 @@ func Read(r Reviewer, writes bool, arguments json.RawMessage) (a Answer, objecti
 	if objection := tooLong(arguments); objection != "" {
 		return Answer{}, objection
 	}
-	shape := answers.Rules{Checks: []answers.Checks{{Schema: Schema(r, writes)}}}
-	if v := shape.Judge(string(arguments), false); v.Rejected {
-		return Answer{}, answers.Summary(v.Violations)
-	}
-	in := json.NewDecoder(bytes.NewReader(arguments))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&a); err != nil {
-		return Answer{}, "The answer is not what the schema asks for."
+	if objection := answers.Read(Schema(r, writes), arguments, &a); objection != "" {
+		return Answer{}, objection
 	}
 	outdated := func(f Finding) bool { return f.Cause == DesignOutdated }
 	if len(a.Documents) == 0 && slices.ContainsFunc(a.Findings, outdated) {

@@ -4,7 +4,6 @@
 package review
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -62,14 +61,8 @@ func ReadVerdict(arguments json.RawMessage) (v Verdict, objection string) {
 	if objection := tooLong(arguments); objection != "" {
 		return Verdict{}, objection
 	}
-	shape := answers.Rules{Checks: []answers.Checks{{Schema: VerdictSchema()}}}
-	if j := shape.Judge(string(arguments), false); j.Rejected {
-		return Verdict{}, answers.Summary(j.Violations)
-	}
-	in := json.NewDecoder(bytes.NewReader(arguments))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&v); err != nil {
-		return Verdict{}, "The answer is not what the schema asks for."
+	if objection := answers.Read(VerdictSchema(), arguments, &v); objection != "" {
+		return Verdict{}, objection
 	}
 	v.Reason = plain.Line(v.Reason, MaxReason)
 	if !usable(v.Reason) {
