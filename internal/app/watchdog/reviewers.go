@@ -179,7 +179,7 @@ func (x *acts) ask(ctx context.Context, scene review.Scene, v *journal.Reviewed,
 	question := review.Question(scene)
 	asked := review.NewAsked(question)
 	v.Asked = &asked
-	calls, err := x.services.consult.Ask(ctx, question, check)
+	calls, err := x.services.consult.AskNow(ctx, question, check)
 	asked.Calls = calls
 	return err
 }

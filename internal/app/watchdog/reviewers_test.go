@@ -7,13 +7,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -162,6 +165,35 @@ func TestRDegrAReviewThatIsSkipped(t *testing.T) {
 		t.Errorf("%d questions", n)
 	}
 	if r := w.intake.Status().Reviews; len(r) != 3 || !strings.Contains(r[2].Summary, "There is no call of report_findings") {
+		t.Errorf("reviews in the status: %+v", r)
+	}
+}
+
+// TestRDegrAReviewOverBudget is skipped at once, and users read who can raise the budget. The work does not wait for that.
+func TestRDegrAReviewOverBudget(t *testing.T) {
+	t.Parallel()
+	w, _ := newReviewed(t, oneFinding)
+	var asked atomic.Int64
+	w.serveGateway(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodConnect:
+			tunnel(rw, r.Host)
+			return
+		case r.Header.Get(dialect.RoleHeader) != policy.RoleSupervisor:
+			http.NotFound(rw, r)
+			return
+		}
+		asked.Add(1)
+		rw.Header().Set(protocol.ReasonHeader, protocol.ReasonBudgetExceeded)
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = rw.Write([]byte(`{"type":"error","error":{"type":"api_error","message":"tidewaiter: the Feature has 0.10 of 5 left; raise spec.budget.maxCost of the Feature"}}`))
+	}))
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff([]string{"page/form Skipped", "page/save Skipped", "list/show Skipped"}, w.reviews()); diff != "" || asked.Load() != 3 {
+		t.Errorf("%d questions, reviews (-want +got):\n%s", asked.Load(), diff)
+	}
+	const want = "the model has not answered (try 1): 503 Service Unavailable: tidewaiter: the Feature has 0.10 of 5 left; raise spec.budget.maxCost of the Feature"
+	if r := w.intake.Status().Reviews; len(r) != 3 || r[0].Summary != want {
 		t.Errorf("reviews in the status: %+v", r)
 	}
 }

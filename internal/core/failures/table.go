@@ -26,6 +26,8 @@ const (
 	InvalidRequest = "InvalidRequest"
 	// CallerStalls: the request does not come, or its answer is not read.
 	CallerStalls = "CallerStalls"
+	// BackendAvoided: the gateway makes no calls to a backend that fails.
+	BackendAvoided = "BackendAvoided"
 	// MemoryShare: the Feature's calls in progress hold all memory that it may use for them.
 	MemoryShare = "MemoryShare"
 	// MemoryFull: calls of all Features hold the gateway's memory for them.
@@ -76,7 +78,7 @@ func Rows() []Row {
 			Fix: "Nothing: the call continues when others have ended."},
 		{Reason: "BackendUnreachable", Class: protocol.FailureProvider, Meaning: "The gateway cannot connect to the backend, or the backend gives no usable answer.", Fix: fixWait},
 		{Reason: "BackendSilent", Class: protocol.FailureProvider, Meaning: "The backend says nothing for longer than the policy's timeoutProfile allows.", Fix: fixWait},
-		{Reason: "BackendAvoided", Class: protocol.FailureProvider, Meaning: "The backend failed several times in a row, and the gateway does not call it for a while.", Fix: fixWait},
+		{Reason: BackendAvoided, Class: protocol.FailureProvider, Meaning: "The backend failed several times in a row, and the gateway does not call it for a while.", Fix: fixWait},
 		{Reason: "BackendEncodes", Class: protocol.FailureProvider, Meaning: "The backend answers in an encoding that the gateway did not request.", Fix: "Switch compression off in the server that the backend's baseURL names."},
 		{Reason: AnswerCutOff, Class: protocol.FailureProvider, Meaning: "The backend's answer broke off.", Fix: fixWait},
 		{Reason: AnswerFailed, Class: protocol.FailureProvider, Meaning: "The provider ended a stream with an error, for example because of an overload.", Fix: fixWait},

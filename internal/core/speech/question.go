@@ -6,6 +6,8 @@ package speech
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
 // Question for a model. Its answer is the arguments of one call of Tool.
@@ -27,6 +29,10 @@ func (q Question) Arguments(a Answer) (arguments json.RawMessage, objection stri
 	switch calls := a.Message.Calls; {
 	case a.Cut:
 		return nil, "The answer is too long: give a shorter one."
+	case a.Stop == conversation.StopLength:
+		return nil, "The answer was cut off at the limit of its length: give a shorter one."
+	case len(calls) == 0 && a.Stop == conversation.StopOther:
+		return nil, fmt.Sprintf("The answer was refused or filtered, and has no call of %s.", q.Tool.Name)
 	case len(calls) == 0:
 		return nil, fmt.Sprintf("There is no call of %s: answer with one.", q.Tool.Name)
 	case len(calls) > 1:

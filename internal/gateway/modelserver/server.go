@@ -49,7 +49,7 @@ const (
 	reasonGone            = "CallerGone"
 	reasonUnrecorded      = "LedgerUnavailable"
 	reasonRejected        = protocol.ReasonAnswerRejected
-	reasonAvoided         = "BackendAvoided"
+	reasonAvoided         = failures.BackendAvoided
 	reasonEncoded         = "BackendEncodes"
 	reasonMemoryShare     = failures.MemoryShare
 	reasonMemoryFull      = failures.MemoryFull

@@ -6,7 +6,9 @@ package modelclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/speech"
@@ -29,9 +32,11 @@ const (
 	maxRefusal, maxQuoted = 64 << 10, 2000
 	// maxCall bounds the ID of a call, in bytes.
 	maxCall = 128
+	// maxReason bounds the reason of a failed call, in bytes.
+	maxReason = 64
 )
 
-// Options of a Client. All but Header are required.
+// Options of a Client. All but Header and Waits are required.
 type Options struct {
 	// URL that the dialects' prefixes are below.
 	URL string
@@ -47,6 +52,8 @@ type Options struct {
 	Call time.Duration
 	// Sleep waits; false when the context ended.
 	Sleep func(ctx context.Context, d time.Duration) bool
+	// Waits says whether to ask again after what may pass by itself; nil means always.
+	Waits func(*Trouble) bool
 	Log   *slog.Logger
 }
 
@@ -70,6 +77,8 @@ type Trouble struct {
 	err error
 	// Status of HTTP; 0 where there was none, or an answer that broke off.
 	Status int
+	// Reason of an error that the gateway gave; empty for the provider's own.
+	Reason string
 	// Speaks is how the backend is spoken with, where it does not speak the dialect of the request; nil where that is not what is wrong.
 	Speaks *speech.Speech
 
@@ -86,28 +95,52 @@ func (t *Trouble) TooLarge() bool {
 	return t.Status == http.StatusBadRequest || t.Status == http.StatusRequestEntityTooLarge
 }
 
-// Ask for an answer until there is one, or no hope for one. The error is a *Trouble, or says that the context has ended.
+// OutOfTimeError says that the context has ended before there was an answer.
+type OutOfTimeError struct {
+	cause error
+	// Last is what was wrong with the last try that a provider or the gateway has answered; nil if there was none.
+	Last *Trouble
+	// Tries that were made.
+	Tries int
+}
+
+// Error implements error.
+func (e *OutOfTimeError) Error() string {
+	if e.Last == nil {
+		return "the model has not answered in time"
+	}
+	return fmt.Sprintf("the model has not answered in time (%d tries): %s", e.Tries, e.Last)
+}
+
+// Unwrap gives the error of the context.
+func (e *OutOfTimeError) Unwrap() error { return e.cause }
+
+// Ask for an answer until there is one, or no hope for one. The error is a *Trouble or an *OutOfTimeError.
 func (c *Client) Ask(ctx context.Context, body []byte) (speech.Answer, error) {
-	for failures := 1; ; failures++ {
+	var last *Trouble
+	for tries := 1; ; tries++ {
 		answer, failed := c.once(ctx, body)
 		if failed == nil {
 			return answer, nil
 		}
 		if ctx.Err() != nil {
-			return speech.Answer{}, ctx.Err()
+			return speech.Answer{}, &OutOfTimeError{ctx.Err(), last, tries}
 		}
-		pause, again := speech.Again(failures, failed.after)
+		if last == nil || failed.Reason != failures.BackendAvoided { // the answers before it say why
+			last = failed
+		}
+		pause, again := speech.Again(tries, failed.after)
 		if failed.Speaks != nil {
 			return speech.Answer{}, failed
 		}
-		if !failed.passes || !again {
-			failed.err = fmt.Errorf("the model has not answered (try %d): %w", failures, failed.err)
+		if !failed.passes || !again || c.options.Waits != nil && !c.options.Waits(failed) {
+			failed.err = fmt.Errorf("the model has not answered (try %d): %w", tries, failed.err)
 			return speech.Answer{}, failed
 		}
 		pause += rand.N(pause/4 + 1) // many workers wait for the same provider
-		c.options.Log.WarnContext(ctx, "The model has not answered", "try", failures, "pause", pause.String(), "error", failed.Error())
+		c.options.Log.WarnContext(ctx, "The model has not answered", "try", tries, "pause", pause.String(), "error", failed.Error())
 		if !c.options.Sleep(ctx, pause) {
-			return speech.Answer{}, ctx.Err()
+			return speech.Answer{}, &OutOfTimeError{ctx.Err(), last, tries}
 		}
 	}
 }
@@ -148,10 +181,36 @@ func (c *Client) once(ctx context.Context, body []byte) (speech.Answer, *Trouble
 func refused(response *http.Response) *Trouble {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal)) // as far as it comes
 	return &Trouble{
-		err:    fmt.Errorf("%s: %s", response.Status, plain.CutBytes(strings.TrimSpace(string(text)), maxQuoted)),
-		Status: response.StatusCode, passes: passes(response.StatusCode), after: retryAfter(response.Header.Get("Retry-After"), time.Now()),
+		err:    errors.New(strings.TrimSuffix(status(response.StatusCode)+": "+plain.CutBytes(message(text), maxQuoted), ": ")),
+		Status: response.StatusCode, Reason: plain.CutBytes(response.Header.Get(protocol.ReasonHeader), maxReason), passes: passes(response.StatusCode), after: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 		Speaks: speaks(response.Header.Get(protocol.DialectsHeader)),
 	}
+}
+
+// status in words, such as 503 Service Unavailable.
+func status(code int) string { return strings.TrimSpace(fmt.Sprint(code, " ", http.StatusText(code))) }
+
+// message of an answer that is an error: what its JSON says, or its text. A page has none.
+func message(body []byte) string {
+	var said struct {
+		Error   any    `json:"error"`
+		Message string `json:"message"`
+	}
+	text := strings.TrimSpace(string(body))
+	switch {
+	case strings.HasPrefix(text, "<"):
+		return ""
+	case json.Unmarshal(body, &said) != nil:
+		return text
+	}
+	switch e := said.Error.(type) {
+	case string:
+		return cmp.Or(e, text)
+	case map[string]any:
+		message, _ := e["message"].(string)
+		return cmp.Or(message, text)
+	}
+	return cmp.Or(said.Message, text)
 }
 
 // speaks is the first of some dialects that is spoken here; nil for none.
