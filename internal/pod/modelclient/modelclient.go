@@ -247,15 +247,19 @@ func retryAfter(header string, now time.Time) time.Duration {
 func hear(listener *speech.Listener, body io.Reader) (speech.Answer, *Trouble) {
 	buffer := make([]byte, 32<<10)
 	var broken error
+	size := 0
 	for broken == nil {
 		var n int
 		n, broken = body.Read(buffer)
+		size += n
 		listener.Write(buffer[:n])
 	}
 	answer := listener.Close()
 	switch {
 	case answer.Failure != "":
 		return answer, &Trouble{err: errors.New("the answer ended with an error: " + plain.CutBytes(answer.Failure, maxQuoted)), passes: !answer.Refused}
+	case !answer.Ended && errors.Is(broken, io.EOF) && (answer.Cut || size >= maxAnswer): // and the next one is paid for, too
+		return answer, &Trouble{err: fmt.Errorf("the answer has %d bytes or more, which is more than can be read", size)}
 	case !answer.Ended && !errors.Is(broken, io.EOF):
 		return answer, &Trouble{err: fmt.Errorf("the answer broke off: %w", broken), passes: true}
 	case !answer.Ended:

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
@@ -85,7 +86,7 @@ func (d *Desk) ask(ctx context.Context, q speech.Question, check func(json.RawMe
 	})
 	request, objection := q.First(), ""
 	for range tries {
-		answer, err := ask(ctx, client, request)
+		answer, err := put(ctx, client, &request)
 		if err != nil {
 			return calls, err
 		}
@@ -104,19 +105,25 @@ func (d *Desk) ask(ctx context.Context, q speech.Question, check func(json.RawMe
 	return calls, &InvalidError{objection}
 }
 
-// ask in a dialect that the backend speaks.
-func ask(ctx context.Context, client *modelclient.Client, request speech.Request) (speech.Answer, error) {
-	for range dialect.All() {
-		body, err := client.Speech().Body(request)
+// put a request in a dialect that the backend speaks. Many models do not take a forced tool while they think: they get this request and the next without it.
+func put(ctx context.Context, client *modelclient.Client, request *speech.Request) (speech.Answer, error) {
+	for range len(dialect.All()) + 1 {
+		body, err := client.Speech().Body(*request)
 		if err != nil {
 			return speech.Answer{}, err
 		}
 		answer, err := client.Ask(ctx, body)
 		failed, is := errors.AsType[*modelclient.Trouble](err)
-		if !is || failed.Speaks == nil || failed.Speaks.Dialect.Name == client.Speech().Dialect.Name {
+		switch {
+		case !is:
+			return answer, err
+		case failed.Speaks != nil && failed.Speaks.Dialect.Name != client.Speech().Dialect.Name:
+			client.Speak(*failed.Speaks)
+		case request.Force != "" && failed.Status == http.StatusBadRequest && strings.Contains(failed.Error(), "tool_choice"):
+			request.Force = ""
+		default:
 			return answer, err
 		}
-		client.Speak(*failed.Speaks)
 	}
 	return speech.Answer{}, errors.New("the gateway's backend speaks another dialect each time")
 }

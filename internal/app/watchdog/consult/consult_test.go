@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
+
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/consult"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
@@ -38,10 +40,10 @@ type office struct {
 	desk *consult.Desk
 
 	mu sync.Mutex
-	// asked are the paths that the backend was asked for, and slept is how long the desk has waited. Out ends its time after three minutes of that.
-	asked []string
-	slept time.Duration
-	out   context.CancelFunc
+	// asked are the paths that the backend was asked for, with the bodies, and slept is how long the desk has waited. Out ends its time after three minutes of that.
+	asked, bodies []string
+	slept         time.Duration
+	out           context.CancelFunc
 	// models of the policy, and budget of the Feature; zero for none.
 	models []policy.ModelRef
 	budget ledger.Amount
@@ -59,10 +61,10 @@ func newOffice(t *testing.T, dialect string, play play) *office {
 	t.Helper()
 	o := &office{t: t}
 	backend := upstream.Start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the answer does not depend on it
+		body, _ := io.ReadAll(r.Body) // as far as it comes
 		o.mu.Lock()
 		n := len(o.asked)
-		o.asked = append(o.asked, r.URL.Path)
+		o.asked, o.bodies = append(o.asked, r.URL.Path), append(o.bodies, string(body))
 		o.mu.Unlock()
 		play(o, dialect, n, w)
 	}))
@@ -109,7 +111,7 @@ func (o *office) Authorize(_ context.Context, token string, claim modelserver.Cl
 		o.t.Errorf("the desk asks as %q, %+v", token, claim)
 	}
 	return modelserver.Caller{
-		Feature: "shop/login", UID: "u1", Silence: 2 * time.Second, Role: func(string) string { return policy.RoleSupervisor }, Models: o.models,
+		Feature: "shop/login", UID: "u1", Silence: time.Minute, Role: func(string) string { return policy.RoleSupervisor }, Models: o.models,
 		Budgets: []ledger.Budget{{Scope: ledger.Feature, Key: "u1", Limit: o.budget, Origins: map[ledger.Resource]string{ledger.Cost: "the Feature"}}},
 	}, nil
 }
@@ -311,7 +313,8 @@ func TestNoAnswer(t *testing.T) {
 		"a page":                {fails(500, "text/html", page), nil, "500 Internal Server Error", true},
 		"a page as an answer":   {fails(200, "text/html", page), nil, "the answer broke off", true},
 		"an error as an answer": {fails(200, text, `{"type":"error","error":{"type":"invalid_request_error","message":"The account is closed."}}`), nil, "the answer ended with an error: The account is closed.", false},
-		"no forced tools":       {fails(400, text, `{"error":{"type":"invalid_request_error","message":"Thinking may not be enabled when tool_choice forces tool use."}}`), nil, "(try 1): 400 Bad Request: Thinking may not be enabled when tool_choice forces tool use.", false},
+		"an invalid request":    {fails(400, text, `{"error":{"type":"invalid_request_error","message":"The prompt is too long."}}`), nil, "(try 1): 400 Bad Request: The prompt is too long.", false},
+		"no tools":              {fails(400, text, `{"error":{"type":"invalid_request_error","message":"tool_choice is not supported."}}`), nil, "(try 1): 400 Bad Request: tool_choice is not supported.", false},
 		"no such model":         {fails(404, text, `{"error":"model large"}`), nil, "(try 1): 404 Not Found: model large", false},
 		"a key is refused":      {fails(401, text, `{"error":{"message":"invalid x-api-key"}}`), nil, `(try 1): 503 Service Unavailable: tidewaiter: the backend "main" does not accept`, false},
 		"no such backend":       {answers(said{}), []policy.ModelRef{{Role: policy.RoleSupervisor, Backend: "gone", Model: "large"}}, `(try 1): 503 Service Unavailable: tidewaiter: `, false},
@@ -371,5 +374,98 @@ func TestAnotherModelAnswers(t *testing.T) {
 		if err != nil || a.Summary != "Fine." || len(calls) != 1 || o.paid() != 20 || o.slept != 0 {
 			t.Errorf("%s: %+v, calls %q, %d tokens, waited %s: %v", d, a, calls, o.paid(), o.slept, err)
 		}
+	}
+}
+
+// TestAModelThatTakesNoForcedTool: many do not while they think. It is asked without, also in the second try.
+func TestAModelThatTakesNoForcedTool(t *testing.T) {
+	t.Parallel()
+	for d, message := range map[string]string{
+		"anthropic":        "Thinking may not be enabled when tool_choice forces tool use.",
+		"openai-chat":      "The tool_choice parameter does not support being set to required or object in thinking mode",
+		"openai-responses": "Invalid value: 'tool_choice'.",
+	} {
+		o := newOffice(t, d, func(_ *office, dialect string, n int, w http.ResponseWriter) {
+			switch n {
+			case 0:
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"error":{"type":"invalid_request_error","message":`+quoted(message)+`}}`)
+			case 1:
+				streams(w, said{text: "I like it."}.events(dialect))
+			default:
+				streams(w, said{calls: []string{fine}}.events(dialect))
+			}
+		})
+		a, calls, err := o.looks()
+		if err != nil || a.Summary != "Fine." || len(calls) != 2 || o.slept != 0 || o.paid() != 40 {
+			t.Errorf("%s: %+v, calls %q, waited %s, %d tokens: %v", d, a, calls, o.slept, o.paid(), err)
+		}
+		for i, body := range o.bodies {
+			if strings.Contains(body, `"tool_choice"`) != (i == 0) || !strings.Contains(body, `"report_findings"`) {
+				t.Errorf("%s: question %d: %s", d, i, body)
+			}
+		}
+	}
+}
+
+// TestAnAnswerWithoutEnd: a provider that sends very much is asked twice at most, and what cannot be read is not asked and paid for again and again.
+func TestAnAnswerWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		play play
+		want string
+	}{
+		"a stream": {func(_ *office, dialect string, _ int, w http.ResponseWriter) {
+			head, tail, _ := strings.Cut(said{text: strings.Repeat("x", 1<<20)}.events(dialect), "\n\n")
+			streams(w, head+"\n\n")
+			words, end, _ := strings.Cut(tail, "\n\n")
+			for range 20 {
+				streams(w, words+"\n\n")
+			}
+			streams(w, end)
+		}, "The answer is too long"},
+		"a document": {func(_ *office, _ string, _ int, w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			for range 20 {
+				_, _ = io.WriteString(w, strings.Repeat(" ", 1<<20))
+			}
+		}, "more than can be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOffice(t, "anthropic", tc.play)
+			if _, _, err := o.looks(); err == nil || !strings.Contains(err.Error(), tc.want) || len(o.asked) > 2 || o.slept != 0 {
+				t.Errorf("asked %d times, waited %s: %v", len(o.asked), o.slept, err)
+			}
+		})
+	}
+}
+
+// TestAModelThatIsSlow: the time of a review is over, and its call is in the ledger all the same.
+func TestAModelThatIsSlow(t *testing.T) {
+	t.Parallel()
+	for _, d := range dialects {
+		asked, over := make(chan bool, 1), make(chan bool)
+		o := newOffice(t, d, func(_ *office, dialect string, _ int, w http.ResponseWriter) {
+			streams(w, said{open: true}.events(dialect))
+			asked <- true
+			<-over
+		})
+		t.Cleanup(func() { close(over) })
+		go func() {
+			<-asked
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.out()
+		}()
+		_, _, err := o.looks()
+		if err == nil || err.Error() != "the model has not answered in time" {
+			t.Errorf("%s: %v", d, err)
+		}
+		gomega.NewWithT(t).Eventually(func() bool {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			return len(o.calls) == 1 && o.calls[0].Reason == "CallerGone" && o.calls[0].Estimated
+		}, time.Minute, 5*time.Millisecond).Should(gomega.BeTrue(), "the call is in the ledger")
 	}
 }
