@@ -111,7 +111,7 @@ func look(t *testing.T, desk *consult.Desk, scene review.Scene, name string) {
 	question := review.Question(scene)
 	asked := review.NewAsked(question)
 	var answer review.Answer
-	_, err := desk.Ask(t.Context(), question, func(arguments json.RawMessage) (objection string) {
+	_, err := desk.Ask(t.Context(), question, consult.Short, func(arguments json.RawMessage) (objection string) {
 		if r.Assesses {
 			_, objection = review.ReadVerdict(arguments)
 			return objection

@@ -70,6 +70,8 @@ type acts struct {
 	gateExits chan protocol.RunnerExited
 	// library is the knowledge of the team that was read last.
 	library library.Library
+	// away: the model of reviewers has not answered when one asked it last.
+	away bool
 }
 
 func (x *acts) log() *slog.Logger { return x.attempt.options.Log }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/consult"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -83,7 +84,7 @@ func (x *acts) proposed(ctx context.Context, o protocol.Orders, r protocol.Reque
 	}
 	var p protocol.Proposal
 	reasons := ""
-	_, err = x.services.consult.Ask(ctx, plans.Question(o, earlier, outline), func(arguments json.RawMessage) (objection string) {
+	_, err = x.services.consult.Ask(ctx, plans.Question(o, earlier, outline), consult.Long, func(arguments json.RawMessage) (objection string) {
 		p, objection = plans.Read(o, earlier, arguments)
 		reasons = plans.Reasons(arguments)
 		return objection

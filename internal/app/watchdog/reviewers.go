@@ -19,6 +19,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/consult"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/handover"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
@@ -34,7 +35,7 @@ import (
 )
 
 const (
-	// consultWithin bounds one review with its tries. The next task waits for it, and a skipped review loses nothing.
+	// consultWithin bounds one review with its tries, also with a model that answers slowly. The next task waits for it, and a skipped review loses nothing.
 	consultWithin = 3 * time.Minute
 	// maxReviewed bounds how many changed files a reviewer hears of, and maxQuoted the size in bytes of a file that it can quote.
 	maxReviewed = 500
@@ -174,13 +175,19 @@ func (x *acts) look(ctx context.Context, o protocol.Orders, r review.Reviewer, v
 	return nil
 }
 
-// ask the model of a reviewer about a scene, and keep the question for the record of the review.
+// ask the model of a reviewer about a scene, and keep the question for the record of the review. Where the model is away, the first reviewer waits for it.
 func (x *acts) ask(ctx context.Context, scene review.Scene, v *journal.Reviewed, check func(json.RawMessage) (objection string)) error {
 	question := review.Question(scene)
 	asked := review.NewAsked(question)
 	v.Asked = &asked
-	calls, err := x.services.consult.AskNow(ctx, question, check)
+	patience := consult.Short
+	if x.away { // else a model that is away delays each task by three minutes for each reviewer
+		patience = consult.None
+	}
+	calls, err := x.services.consult.Ask(ctx, question, patience, check)
 	asked.Calls = calls
+	_, invalid := errors.AsType[*consult.InvalidError](err)
+	x.away = err != nil && !invalid && !errors.Is(err, context.Canceled) // which orders do
 	return err
 }
 

@@ -169,25 +169,32 @@ func TestRDegrAReviewThatIsSkipped(t *testing.T) {
 	}
 }
 
-// TestRDegrAReviewOverBudget is skipped at once, and users read who can raise the budget. The work does not wait for that.
-func TestRDegrAReviewOverBudget(t *testing.T) {
-	t.Parallel()
-	w, _ := newReviewed(t, oneFinding)
-	var asked atomic.Int64
+// answersReviewers serves a gateway that answers question number n of reviewers, from 0, in the dialect Messages.
+func (w *world) answersReviewers(answer func(rw http.ResponseWriter, n int)) (asked *atomic.Int64) {
+	w.t.Helper()
+	asked = &atomic.Int64{}
 	w.serveGateway(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodConnect:
 			tunnel(rw, r.Host)
-			return
 		case r.Header.Get(dialect.RoleHeader) != policy.RoleSupervisor:
 			http.NotFound(rw, r)
-			return
+		default:
+			answer(rw, int(asked.Add(1))-1)
 		}
-		asked.Add(1)
+	}))
+	return asked
+}
+
+// TestRDegrAReviewOverBudget is skipped at once, and users read who can raise the budget. The work does not wait for that.
+func TestRDegrAReviewOverBudget(t *testing.T) {
+	t.Parallel()
+	w, _ := newReviewed(t, oneFinding)
+	asked := w.answersReviewers(func(rw http.ResponseWriter, _ int) {
 		rw.Header().Set(protocol.ReasonHeader, protocol.ReasonBudgetExceeded)
 		rw.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = rw.Write([]byte(`{"type":"error","error":{"type":"api_error","message":"tidewaiter: the Feature has 0.10 of 5 left; raise spec.budget.maxCost of the Feature"}}`))
-	}))
+	})
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if diff := cmp.Diff([]string{"page/form Skipped", "page/save Skipped", "list/show Skipped"}, w.reviews()); diff != "" || asked.Load() != 3 {
 		t.Errorf("%d questions, reviews (-want +got):\n%s", asked.Load(), diff)
@@ -195,6 +202,28 @@ func TestRDegrAReviewOverBudget(t *testing.T) {
 	const want = "the model has not answered (try 1): 503 Service Unavailable: tidewaiter: the Feature has 0.10 of 5 left; raise spec.budget.maxCost of the Feature"
 	if r := w.intake.Status().Reviews; len(r) != 3 || r[0].Summary != want {
 		t.Errorf("reviews in the status: %+v", r)
+	}
+}
+
+// TestRDegrAModelThatStaysAway delays the work once: later reviews do not wait until it answers.
+func TestRDegrAModelThatStaysAway(t *testing.T) {
+	t.Parallel()
+	w, _ := newReviewed(t, oneFinding)
+	asked := w.answersReviewers(func(rw http.ResponseWriter, n int) {
+		switch n {
+		case 0:
+			rw.Header().Set("Retry-After", "3600") // longer than a review waits
+			rw.WriteHeader(http.StatusTooManyRequests)
+		case 1:
+			rw.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			rw.Header().Set("Content-Type", "application/json")
+			_, _ = rw.Write([]byte(`{"type":"message","role":"assistant","model":"large","content":[{"type":"tool_use","id":"t","name":"report_findings","input":{"summary":"Fine.","findings":[]}}],"stop_reason":"tool_use"}`))
+		}
+	})
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff([]string{"page/form Skipped", "page/save Skipped", "list/show Aligned"}, w.reviews()); diff != "" || asked.Load() != 3 {
+		t.Errorf("%d questions, reviews (-want +got):\n%s", asked.Load(), diff)
 	}
 }
 

@@ -60,29 +60,34 @@ type Desk struct {
 // New makes a Desk.
 func New(o Options) *Desk { return &Desk{o, modelclient.Sleep} }
 
+// Patience says how long a Desk waits for a model that does not answer. The context bounds it, too.
+type Patience int
+
+const (
+	// Long: as long as the model may answer, also after a user has acted.
+	Long Patience = iota
+	// Short: it ends if a budget is used up, or if no model can answer under the policy.
+	Short
+	// None: it ends with the first try that fails.
+	None
+)
+
+// waits says whether to ask again after what may pass by itself.
+func (p Patience) waits(t *modelclient.Trouble) bool {
+	class := failures.Of(failures.Answer{Status: t.Status, Reason: t.Reason}).Class
+	return p == Long || p == Short && class != protocol.FailurePolicy && t.Reason != protocol.ReasonBudgetExceeded
+}
+
 // Ask a question, and once more if check has an objection to the arguments of the answer. Check returns an empty objection for arguments
 // that can be used. Calls are the IDs that answered calls have in the gateway's ledger, also if there is an error. The error is an *InvalidError, or says
 // why no model has answered.
-func (d *Desk) Ask(ctx context.Context, q speech.Question, check func(json.RawMessage) string) (calls []string, err error) {
-	return d.ask(ctx, q, check, nil)
-}
-
-// AskNow is Ask, but it does not wait until a user acts: it ends if a budget is used up, or if no model can answer under the policy.
-func (d *Desk) AskNow(ctx context.Context, q speech.Question, check func(json.RawMessage) string) (calls []string, err error) {
-	return d.ask(ctx, q, check, func(t *modelclient.Trouble) bool {
-		class := failures.Of(failures.Answer{Status: t.Status, Reason: t.Reason}).Class
-		return class != protocol.FailurePolicy && t.Reason != protocol.ReasonBudgetExceeded
-	})
-}
-
-// ask a question. Waits says whether to ask again after what may pass by itself; nil means always.
-func (d *Desk) ask(ctx context.Context, q speech.Question, check func(json.RawMessage) string, waits func(*modelclient.Trouble) bool) (calls []string, err error) {
+func (d *Desk) Ask(ctx context.Context, q speech.Question, p Patience, check func(json.RawMessage) string) (calls []string, err error) {
 	transport := &http.Transport{DialTLSContext: d.options.Link.Dial, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	// The gateway names the dialects of the policy's backend if it does not speak this one.
 	first, _ := speech.Find(dialect.All()[0].Name)
 	client := modelclient.New(modelclient.Options{
-		URL: d.options.Gateway, Speech: first, Transport: transport, Header: d.sign, Agent: "tidewaiter-watchdog", Call: callTime, Sleep: d.sleep, Waits: waits, Log: d.options.Log,
+		URL: d.options.Gateway, Speech: first, Transport: transport, Header: d.sign, Agent: "tidewaiter-watchdog", Call: callTime, Sleep: d.sleep, Waits: p.waits, Log: d.options.Log,
 	})
 	request, objection := q.First(), ""
 	for range tries {

@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,8 +38,9 @@ import (
 
 // office is a desk in front of a real gateway, whose backend a test plays.
 type office struct {
-	t    *testing.T
-	desk *consult.Desk
+	t        *testing.T
+	desk     *consult.Desk
+	patience consult.Patience
 
 	mu sync.Mutex
 	// asked are the paths that the backend was asked for, with the bodies, and slept is how long the desk has waited. Out ends its time after three minutes of that.
@@ -59,7 +62,7 @@ var dialects = []string{"anthropic", "openai-chat", "openai-responses"}
 
 func newOffice(t *testing.T, dialect string, play play) *office {
 	t.Helper()
-	o := &office{t: t}
+	o := &office{t: t, patience: consult.Short}
 	backend := upstream.Start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // as far as it comes
 		o.mu.Lock()
@@ -158,7 +161,7 @@ func (o *office) looks() (a review.Answer, calls []string, err error) {
 	o.out = cancel
 	o.mu.Unlock()
 	q := speech.Question{System: "Review.", Text: "Look.", Tool: speech.Tool{Name: "report_findings", Schema: json.RawMessage(review.Schema(r, false))}}
-	calls, err = o.desk.AskNow(ctx, q, func(arguments json.RawMessage) (objection string) {
+	calls, err = o.desk.Ask(ctx, q, o.patience, func(arguments json.RawMessage) (objection string) {
 		a, objection = review.Read(r, false, arguments)
 		return objection
 	})
@@ -338,6 +341,20 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
+// TestPatience: a planner waits also for users, a reviewer only for providers, and one without patience for nobody.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	for status, waits := range map[int][]consult.Patience{http.StatusUnauthorized: {consult.Long}, http.StatusServiceUnavailable: {consult.Long, consult.Short}, http.StatusBadRequest: nil} {
+		for _, patience := range []consult.Patience{consult.Long, consult.Short, consult.None} {
+			o := newOffice(t, "anthropic", fails(status, "application/json", `{}`))
+			o.patience = patience
+			if _, _, err := o.looks(); err == nil || o.slept > 0 != slices.Contains(waits, patience) {
+				t.Errorf("status %d, patience %d: waited %s: %v", status, patience, o.slept, err)
+			}
+		}
+	}
+}
+
 // TestABudgetIsUsedUpBetweenTwoTries: the desk does not wait for a user who raises it, and says who can. The first call is known.
 func TestABudgetIsUsedUpBetweenTwoTries(t *testing.T) {
 	t.Parallel()
@@ -419,14 +436,14 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 			head, tail, _ := strings.Cut(said{text: strings.Repeat("x", 1<<20)}.events(dialect), "\n\n")
 			streams(w, head+"\n\n")
 			words, end, _ := strings.Cut(tail, "\n\n")
-			for range 20 {
+			for range 2 {
 				streams(w, words+"\n\n")
 			}
 			streams(w, end)
 		}, "The answer is too long"},
 		"a document": {func(_ *office, _ string, _ int, w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
-			for range 20 {
+			for range 9 {
 				_, _ = io.WriteString(w, strings.Repeat(" ", 1<<20))
 			}
 		}, "more than can be read"},
@@ -465,7 +482,11 @@ func TestAModelThatIsSlow(t *testing.T) {
 		gomega.NewWithT(t).Eventually(func() bool {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return len(o.calls) == 1 && o.calls[0].Reason == "CallerGone" && o.calls[0].Estimated
-		}, time.Minute, 5*time.Millisecond).Should(gomega.BeTrue(), "the call is in the ledger")
+			return len(o.calls) == 1 && o.calls[0].Reason == "CallerGone"
+		}, time.Minute, 5*time.Millisecond).Should(gomega.BeTrue(), func() string {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			return fmt.Sprintf("%d asked, calls in the ledger: %+v", len(o.asked), o.calls)
+		})
 	}
 }
