@@ -30,6 +30,7 @@ func TestReadsWhatWasChecked(t *testing.T) {
 		`{"one":{"line":1,"cause":"B"},"one":{"line":2}}`:                     {One: &item{Line: 2}},
 		`{"one":{"line":1,"line":2.0,"cause":"A"}}`:                           {One: &item{Line: 2, Cause: "A"}},
 		`{"items":[{"line":1e2}]}`:                                            {Items: []item{{Line: 100}}},
+		`{"items":null,"one":{"line":2,"cause":null}}`:                        {One: &item{Line: 2}}, // as models write what they leave out
 	} {
 		var got value
 		if objection := answers.Read(schema, json.RawMessage(text), &got); objection != "" {
@@ -40,7 +41,7 @@ func TestReadsWhatWasChecked(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"items":[{"line":0}]}`: "minimum", `{"items":[{"line":1e30}]}`: "large", `{"items":[{"line":1e400}]}`: "not JSON", `{"Items":[]}`: "additional", `null`: "type",
+		`{"items":[{"line":0}]}`: "minimum", `{"items":[{"line":1e30}]}`: "large", `{"items":[{"line":1e400}]}`: "not JSON", `{"Items":[]}`: "additional", `{"one":{"line":null}}`: "required", `{"items":[null]}`: "type", `{"items":`: "not JSON", `null`: "type",
 	} {
 		if objection := answers.Read(schema, json.RawMessage(text), new(value)); !strings.Contains(objection, want) {
 			t.Errorf("%s: %q, want %q", text, objection, want)

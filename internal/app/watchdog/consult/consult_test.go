@@ -207,12 +207,13 @@ func TestAnswersThatCount(t *testing.T) {
 		play  play
 		asked int
 	}{
-		"plain":                 {answers(said{calls: []string{fine}}), 1},
-		"with words before it":  {answers(said{text: "I look.", calls: []string{fine}}), 1},
-		"half characters":       {answers(said{calls: []string{`report_findings {"summary":"Fine.\ud800\u0000\u202e","findings":[]}`}}), 1},
-		"a whole number as 1.0": {answers(said{calls: []string{strings.Replace(finding, `"line":1`, `"line":1.0`, 1)}}), 1},
-		"a negative usage":      {answers(said{calls: []string{fine}, usage: `{"input_tokens":-5,"output_tokens":-7,"prompt_tokens":-5,"completion_tokens":-7,"total_tokens":-12}`}), 1},
-		"no usage":              {answers(said{calls: []string{fine}, usage: "null"}), 1},
+		"plain":                     {answers(said{calls: []string{fine}}), 1},
+		"with words before it":      {answers(said{text: "I look.", calls: []string{fine}}), 1},
+		"half characters":           {answers(said{calls: []string{`report_findings {"summary":"Fine.\ud800\u0000\u202e","findings":[]}`}}), 1},
+		"a whole number as 1.0":     {answers(said{calls: []string{strings.Replace(finding, `"line":1`, `"line":1.0`, 1)}}), 1},
+		"null for what is left out": {answers(said{calls: []string{strings.Replace(finding, `"line":1`, `"rationale":null,"line":1`, 1)}}), 1},
+		"a negative usage":          {answers(said{calls: []string{fine}, usage: `{"input_tokens":-5,"output_tokens":-7,"prompt_tokens":-5,"completion_tokens":-7,"total_tokens":-12}`}), 1},
+		"no usage":                  {answers(said{calls: []string{fine}, usage: "null"}), 1},
 		"the connection breaks behind it": {func(_ *office, dialect string, _ int, w http.ResponseWriter) {
 			streams(w, said{calls: []string{fine}}.events(dialect))
 			panic(http.ErrAbortHandler)
