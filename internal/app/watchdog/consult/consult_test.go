@@ -224,6 +224,10 @@ func TestAnswersThatCount(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 		}, 2},
+		"the server goes away between two tries": {func(_ *office, dialect string, n int, w http.ResponseWriter) {
+			w.Header().Set("Connection", "close") // which is GOAWAY in HTTP/2
+			streams(w, said{calls: []string{[]string{"report_findings {}", fine}[n]}}.events(dialect))
+		}, 2},
 		"an objection helps": {func(_ *office, dialect string, n int, w http.ResponseWriter) {
 			streams(w, said{calls: []string{[]string{"report_findings {}", fine}[n]}}.events(dialect))
 		}, 2},
