@@ -35,7 +35,8 @@ import (
 )
 
 const (
-	// consultWithin bounds one review with its tries, also with a model that answers slowly. The next task waits for it, and a skipped review loses nothing.
+	// consultWithin bounds the calls of one review, also with a model that answers slowly. The next task waits for them, and a skipped review loses nothing. What is done with the
+	// answer has its time: a quote that is looked up too late would not count.
 	consultWithin = 3 * time.Minute
 	// maxReviewed bounds how many changed files a reviewer hears of, and maxQuoted the size in bytes of a file that it can quote.
 	maxReviewed = 500
@@ -79,19 +80,17 @@ func (x *acts) consult(ctx context.Context, o protocol.Orders, name string) (sup
 	}
 	j := x.attempt.journal.State()
 	reviewed := journal.Reviewed{Reviewer: name, Task: j.LastOver(), Over: j.TasksDone(), Tree: j.Promoted.Tree}
-	within, cancel := context.WithTimeout(ctx, consultWithin)
-	defer cancel()
 	look := x.look
 	if r.Assesses {
 		look = x.assess
 	}
-	err := look(within, o, r, &reviewed)
+	err := look(ctx, o, r, &reviewed)
 	switch {
 	case err == nil:
 	case steps.Fatal(err):
 		return nil, err
 	case ctx.Err() != nil:
-		return supervise.CalledOff{}, nil
+		return supervise.CalledOff{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 	default:
 		reviewed.Outcome, reviewed.Summary = protocol.ReviewSkipped, plain.CutBytes(err.Error(), faults.MaxMessage)
 		x.log().WarnContext(ctx, "Review skipped: the work continues without it", "reviewer", name, "task", reviewed.Task, "error", err.Error())
@@ -184,7 +183,9 @@ func (x *acts) ask(ctx context.Context, scene review.Scene, v *journal.Reviewed,
 	if x.away { // else a model that is away delays each task by three minutes for each reviewer
 		patience = consult.None
 	}
-	calls, err := x.services.consult.Ask(ctx, question, patience, check)
+	within, cancel := context.WithTimeout(ctx, consultWithin)
+	defer cancel()
+	calls, err := x.services.consult.Ask(within, question, patience, check)
 	asked.Calls = calls
 	_, invalid := errors.AsType[*consult.InvalidError](err)
 	x.away = err != nil && !invalid && !errors.Is(err, context.Canceled) // which orders do

@@ -190,7 +190,7 @@ type Delivery struct {
 	Knowledge string
 	// Pushed is the commit that the server has taken.
 	Pushed string
-	// Overtaken: the server has refused a head because it has taken an earlier one since the review, so that there was another review. There is at most one.
+	// Overtaken: the server has refused a head because it has taken an earlier one since the review, so that there was another review. There is at most one in a process.
 	Overtaken bool
 	// Refusal is why the server will never take it; nil when it may.
 	Refusal *protocol.Fault
