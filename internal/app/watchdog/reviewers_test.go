@@ -348,6 +348,24 @@ func TestNoFileHidesBehindLargeOnes(t *testing.T) {
 	}
 }
 
+// TestNoFileHidesBehindAFolder: a folder of large files in place of a file takes no room from the files behind it, and neither does a file in place of such a folder.
+func TestNoFileHidesBehindAFolder(t *testing.T) {
+	t.Parallel()
+	w, player := newReviewed(t, "- tool: {name: report_findings, input: {summary: All is well., findings: []}}", func(o *protocol.Orders) {
+		o.Agent.Command = []string{"sh", "-c", `case "$TIDEWAITER_TASK" in
+page/form) rm web/index.html; mkdir web/index.html; for i in 1 2 3 4 5 6 7 8; do yes "large $i" | head -c 400000 > web/index.html/$i; done;;
+list/show) rm -r web/index.html; echo "small again" > web/index.html;;
+esac; echo "behind $TIDEWAITER_TASK" > web/z.html; ` + wroteTasks}
+	})
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	asked := player.Recorded()
+	for i, want := range []string{"1 +behind page/form", "1 +behind list/show"} {
+		if len(asked) != 2 || !strings.Contains(asked[i].Body, want) {
+			t.Errorf("%d questions, and question %d lacks %q", len(asked), i, want)
+		}
+	}
+}
+
 // TestTheRecordOfAReview: the journal has what the reviewer was asked, with its digest, the calls that it took, and why a finding does not count.
 func TestTheRecordOfAReview(t *testing.T) {
 	t.Parallel()

@@ -99,11 +99,14 @@ func readChange(in *bufio.Reader) (judge.Change, error) {
 }
 
 // Patch lets read consume the difference of two trees or commits in Git's unified format, with the whole IDs of files. Files above the
-// given size only appear as changed. Git ends when read has enough. If there are paths, only these count.
+// given size only appear as changed. Git ends when read has enough. If there are paths, only these count, and nothing below folders of their names.
 func (a *Aside) Patch(ctx context.Context, from, to objects.ID, limit int64, read func(*bufio.Reader) error, paths ...string) error {
 	enough := false
-	args := append(diffArgs("-p", "--full-index", from.String(), to.String(), "--"), paths...)
-	c := call{args: args, env: []string{"GIT_LITERAL_PATHSPECS=1"}, idle: true, settings: []setting{
+	args := diffArgs("-p", "--full-index", from.String(), to.String(), "--")
+	for _, p := range paths { // git takes a path for everything below it, too
+		args = append(args, ":(literal)"+p, ":(exclude,literal)"+p+"/")
+	}
+	c := call{args: args, idle: true, settings: []setting{
 		{"core.quotePath", "true"}, {"core.bigFileThreshold", strconv.FormatInt(limit+1, 10)},
 	}}
 	err := a.runner.pipe(ctx, c, func(in *bufio.Reader) error {

@@ -88,3 +88,30 @@ func TestAsidePatchOfPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestAsidePatchOfAPathThatIsAFolder: a path stands for a file, and not for what is below a folder of its name.
+func TestAsidePatchOfAPathThatIsAFolder(t *testing.T) {
+	r := newRepository(t)
+	file := store(t, r, "content\n")[0]
+	below := plant(t, r, objects.Entry{Name: "below", Mode: objects.ModeFile, ID: file})
+	b := objects.Entry{Name: "b", Mode: objects.ModeFile, ID: file}
+	asFile := plant(t, r, objects.Entry{Name: "a", Mode: objects.ModeFile, ID: file})
+	asFolder := plant(t, r, objects.Entry{Name: "a", Mode: objects.ModeTree, ID: below}, b)
+	a := git.NewAside(r)
+	t.Cleanup(func() { _ = a.Close() })
+	for _, trees := range [][2]objects.ID{{asFile, asFolder}, {asFolder, asFile}} {
+		var got []string
+		err := a.Patch(t.Context(), trees[0], trees[1], 1<<20, func(in *bufio.Reader) error {
+			text, err := io.ReadAll(in)
+			for line := range strings.Lines(string(text)) {
+				if name, is := strings.CutPrefix(strings.TrimSpace(line), "diff --git "); is {
+					got = append(got, name)
+				}
+			}
+			return err
+		}, "a", "b")
+		if diff := cmp.Diff([]string{"a/a b/a", "a/b b/b"}, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
