@@ -45,3 +45,16 @@ func TestChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestAFileWithoutLinesIsNoEmptyFile: of a file that is large, not text or not searched for secrets, a patch has no lines. The question names it as such, and it does not look as if
+// nothing stood in it.
+func TestAFileWithoutLinesIsNoEmptyFile(t *testing.T) {
+	none, large, secret := strings.Repeat("0", 40), strings.Repeat("1", 40), strings.Repeat("2", 40)
+	patch := "diff --git a/large.js b/large.js\nnew file mode 100644\nindex " + none + ".." + large + "\nBinary files /dev/null and b/large.js differ\n" +
+		"diff --git a/hard.js b/hard.js\nnew file mode 100644\nindex " + none + ".." + secret + "\n--- /dev/null\n+++ b/hard.js\n@@ -0,0 +1 @@\n[1 more lines of this file are withheld: the file is too large to be searched for secrets]\n"
+	list := []judge.Change{{Path: "hard.js", Kind: judge.Added, New: judge.Entry{ID: secret}}, {Path: "large.js", Kind: judge.Added, New: judge.Entry{ID: large, Size: 2 << 20}}}
+	q := review.Question(review.Scene{Reviewer: reviewer(t, style), Nonce: "nonce-00000000", Changes: review.Changed(list, patch)})
+	if want := "\nOther files that have changed, without their lines:\n- hard.js (Added)\n- large.js (Added)\n"; !strings.Contains(q.Text, want) || strings.Contains(q.Text, "== ") {
+		t.Errorf("the question does not have %q:\n%s", want, q.Text)
+	}
+}

@@ -21,7 +21,8 @@ import (
 type Change struct {
 	Path string
 	Kind judge.Kind
-	// Diff has the hunks of the file in Git's unified format. What stands before the first hunk does not count. It is empty if the file is not text.
+	// Diff has the hunks of the file in Git's unified format. What stands before the first hunk does not count. It is empty if no line of the file can be
+	// shown: the file is empty, too large, or not text.
 	Diff string
 	// Size of the file now, in bytes.
 	Size int64
@@ -190,6 +191,12 @@ func rows(diff string) iter.Seq2[int, string] {
 	}
 }
 
+// hasRows says whether a diff has lines of the file. That of a binary file has none.
+func hasRows(diff string) (has bool) {
+	rows(diff)(func(int, string) bool { has = true; return false })
+	return has
+}
+
 // first line of a hunk in the new file, by its header such as "@@ -1,3 +1,4 @@"; 0 if it has none.
 func first(header string) int {
 	_, after, _ := strings.Cut(header, " +")
@@ -235,7 +242,7 @@ func Changed(list []judge.Change, patch string) []Change {
 	for _, c := range list {
 		change := Change{Path: c.Path, Kind: c.Kind, Size: c.New.Size}
 		ids := [2]string{c.Old.ID, c.New.ID}
-		if of := diffs[ids]; len(of) > 0 { // files with the same content before and after differ in the same way
+		if of := diffs[ids]; len(of) > 0 && hasRows(of[0]) { // files with the same content before and after differ in the same way
 			change.Diff = of[0]
 		}
 		all = append(all, change)
