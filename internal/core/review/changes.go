@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"slices"
@@ -108,37 +109,65 @@ func (d data) pick(all []Change, room int) (picked, rest, bare []Change) {
 	return picked, rest, bare
 }
 
-// file is as much of a file as has room; empty if that is not even its first line.
+// file is as much of a file as has room; empty if that is not even its first line. Of a file that has no room, it is the beginning and a part that the nonce
+// draws, so that an agent cannot hide lines behind others.
 func (d data) file(c Change, room int) string {
+	const note, gap = "(%d more lines of this file are left out)\n", "  ...\n"
 	head := fmt.Sprintf("== %s (%s)\n", d.name(c.Path), d.line(string(c.Kind), maxName))
 	if len(head) > room {
 		return ""
 	}
-	const note = "(%d more lines of this file are left out)\n"
-	kept, size, more := []string{head}, len(head), 0
-	for line, text := range rows(c.Diff) {
-		if more > 0 { // a large file has many more lines than there is room for
-			more++
-			continue
-		}
-		row := d.row(numbered(line, text))
-		if size+len(row) > room {
-			more++
-			continue
-		}
-		kept, size = append(kept, row), size+len(row)
+	if all, _, left := d.some(c.Diff, 0, room-len(head)); left == 0 {
+		return head + all
 	}
-	if more == 0 {
-		return strings.Join(kept, "")
+	room -= len(head) + len(note) + len(strconv.Itoa(len(c.Diff)))
+	text, shown, left := d.some(c.Diff, 0, room/2)
+	if shown == 0 {
+		text, shown, left = d.some(c.Diff, 0, room)
 	}
-	for size += len(note) + len(strconv.Itoa(len(c.Diff))); len(kept) > 1 && size > room; more++ { // make room for the note
-		size -= len(kept[len(kept)-1])
-		kept = kept[:len(kept)-1]
-	}
-	if len(kept) == 1 {
+	if shown == 0 {
 		return ""
 	}
-	return strings.Join(kept, "") + fmt.Sprintf(note, more)
+	skip := d.draw(c.Path, left-shown)
+	if part, more, after := d.some(c.Diff, shown+skip, room-len(text)-len(gap)); more > 0 {
+		if skip > 0 {
+			text += gap
+		}
+		text, left = text+part, skip+after
+	}
+	return head + text + fmt.Sprintf(note, left)
+}
+
+// some rows of a diff, from one on, as many as have room; shown is how many these are, and left how many come after them.
+func (d data) some(diff string, from, room int) (text string, shown, left int) {
+	var b strings.Builder
+	at := -1
+	for line, said := range rows(diff) {
+		if at++; at < from {
+			continue
+		}
+		if left > 0 { // a large file has many more lines than there is room for
+			left++
+			continue
+		}
+		row := d.row(numbered(line, said))
+		if b.Len()+len(row) > room {
+			left++
+			continue
+		}
+		b.WriteString(row)
+		shown++
+	}
+	return b.String(), shown, left
+}
+
+// draw a number from 0 to most for a file, by the nonce.
+func (d data) draw(path string, most int) int {
+	if most <= 0 {
+		return 0
+	}
+	sum := sha256.Sum256([]byte(path + d.nonce))
+	return int(binary.BigEndian.Uint32(sum[:4])>>1) % (most + 1)
 }
 
 // row of a file as a reviewer sees it: characters that cannot be seen are written as JSON writes them.

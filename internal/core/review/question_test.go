@@ -303,6 +303,39 @@ func TestNobodyChoosesWhatIsHidden(t *testing.T) {
 	}
 }
 
+// TestNobodyChoosesWhichLinesAreHidden: of a file that has no room, the question shows its beginning and another part, which is the same one for the same nonce. Each line is
+// shown for some nonce.
+func TestNobodyChoosesWhichLinesAreHidden(t *testing.T) {
+	const lines, places = 2000, 20
+	var b strings.Builder
+	b.WriteString("@@ -0,0 +1,2000 @@\n")
+	for i := range lines {
+		fmt.Fprintf(&b, "+line %04d of the file\n", i+1)
+	}
+	s := review.Scene{Reviewer: reviewer(t, style), Changes: []review.Change{{Path: "a.go", Kind: judge.Added, Diff: b.String()}}}
+	seen := map[int]int{}
+	for i := range 100 {
+		s.Nonce = fmt.Sprintf("nonce-%08d", i)
+		q := review.Question(s)
+		for line := 0; line < lines; line += lines / places {
+			if strings.Contains(q.Text, fmt.Sprintf("\n%5d +line %04d of the file\n", line+1, line+1)) {
+				seen[line]++
+			}
+		}
+		if n := size(q); n > review.MaxQuestion || n < review.MaxQuestion-1500 {
+			t.Fatalf("%d bytes", n)
+		}
+	}
+	for line := 0; line < lines; line += lines / places {
+		if n := seen[line]; n == 0 || line > lines/2 && n > 80 {
+			t.Errorf("line %d is shown %d times of 100", line+1, n)
+		}
+	}
+	if seen[0] != 100 {
+		t.Errorf("the first line is shown %d times of 100", seen[0])
+	}
+}
+
 // TestAFileThatFitsIsWhole: no note takes the place of its last line.
 func TestAFileThatFitsIsWhole(t *testing.T) {
 	for n := 400; n < 800; n++ {
