@@ -5,12 +5,10 @@ package journal
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/gates"
 	"github.com/tidewaiter/tidewaiter/internal/core/plain"
-	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Failure is something that the watchdog has told an agent to correct: work that was not valid, a gate that failed, or an anomaly.
@@ -56,11 +54,4 @@ func (s *State) objection(task, told string) string {
 
 func (f Failure) same(o Failure) bool {
 	return f.Task == o.Task && f.Anomaly == o.Anomaly && (f.Anomaly != "" || f.Checkpoint == o.Checkpoint)
-}
-
-// steered is the failure behind a step of steering. The end of an anomaly is none.
-func (s *State) steered(x protocol.SteeringStep) {
-	if !x.Over {
-		s.fails(Failure{Task: x.Task, Anomaly: x.Anomaly, Told: fmt.Sprintf("%s: %s %s", x.Anomaly, x.Evidence, x.Message)})
-	}
 }

@@ -44,6 +44,8 @@ func (s *State) steer(x protocol.SteeringStep) error {
 		steps = slices.Delete(slices.Clone(steps), i, i+1)
 	}
 	s.Steered = Steered{Sequence: x.Sequence, Bytes: bytes, Steps: steps}
-	s.steered(x)
+	if !x.Over {
+		s.fails(Failure{Task: x.Task, Anomaly: x.Anomaly, Told: fmt.Sprintf("%s: %s %s", x.Anomaly, x.Evidence, x.Message)})
+	}
 	return nil
 }
