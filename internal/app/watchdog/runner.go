@@ -53,6 +53,9 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) (supervise
 		e.Running = true
 		l.noteStart(ctx, known, task, h.Running)
 	case h.LastExit != nil && !h.LastExit.Gate && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
+		if err := l.attempt.options.Probe.After("agent exited"); err != nil {
+			return nil, err
+		}
 		l.noteStart(ctx, known, task, h.LastExit.Start)
 		again, err := l.unfinished(ctx, h.LastExit.Code)
 		if err != nil {
