@@ -24,13 +24,10 @@ func document(rules string) string {
 	return "_Last updated by: the team_\n_Status: established_\n\n## Rules\n\n" + rules + "\n"
 }
 
-// TestKnowledgeIsGiven: an agent finds what its team has written down with its task, users see what it got and hear of a document that does not keep to
-// the format.
-func TestKnowledgeIsGiven(t *testing.T) {
-	p := newPlace(t, 5*time.Minute)
-	for name, text := range map[string]string{
-		"conventions/names.md": document("* Name a page after its path."), "domain/stock.md": document("* A shelf has ten boxes."), "lessons/broken.md": "Some text.\n",
-	} {
+// knows publishes documents of the team, by their paths in docs/knowledge.
+func (p *place) knows(documents map[string]string) {
+	p.Helper()
+	for name, text := range documents {
 		path := filepath.Join(p.local, "docs", "knowledge", name)
 		p.must(os.MkdirAll(filepath.Dir(path), 0o755), "make a folder")
 		p.must(os.WriteFile(path, []byte(text), 0o644), "write a document")
@@ -39,6 +36,15 @@ func TestKnowledgeIsGiven(t *testing.T) {
 	p.git(p.local, "-c", "user.name=Shop", "-c", "user.email=shop@example.com", "commit", "--quiet", "--message", "Write down what is known")
 	_, err := gitServer.Git(p.ctx, p.local, p.repository, "push", "--quiet", "REMOTE", "HEAD:refs/heads/main")
 	p.must(err, "push the documents")
+}
+
+// TestKnowledgeIsGiven: an agent finds what its team has written down with its task, users see what it got and hear of a document that does not keep to
+// the format.
+func TestKnowledgeIsGiven(t *testing.T) {
+	p := newPlace(t, 5*time.Minute)
+	p.knows(map[string]string{
+		"conventions/names.md": document("* Name a page after its path."), "domain/stock.md": document("* A shelf has ten boxes."), "lessons/broken.md": "Some text.\n",
+	})
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "knowledge"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Overrides: &v1alpha1.Rules{Knowledge: &v1alpha1.KnowledgeRules{Inject: new(true)}},
 	}}), "create the policy")
@@ -62,17 +68,58 @@ func TestKnowledgeIsGiven(t *testing.T) {
 	}
 }
 
+// lesson is a document that a reviewer writes down.
+const lesson = "docs/knowledge/lessons/flush-the-store.md"
+
+// writesLesson is the rule for a reviewer that writes it down.
+func writesLesson() *v1alpha1.ReviewerRule {
+	const script = "```script write_documents\nturns:\n- tool: {name: write_documents, input: {summary: One lesson., documents: [{kind: lessons, name: flush-the-store, title: Flush the store, rules: [Flush the store before a page answers.], rationale: Tests read the store., paths: [web/**], confidence: medium}]}}\n```"
+	return &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: script}
+}
+
 // learns makes a policy by which a reviewer writes down one lesson, and nobody else looks at the work.
 func (p *place) learns() {
 	p.Helper()
-	const script = "```script write_documents\nturns:\n- tool: {name: write_documents, input: {summary: One lesson., documents: [{kind: lessons, name: flush-the-store, title: Flush the store, rules: [Flush the store before a page answers.], rationale: Tests read the store., paths: [web/**], confidence: medium}]}}\n```"
 	off := &v1alpha1.ReviewerRule{Enabled: new(false)}
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "knowledge"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Overrides: &v1alpha1.Rules{
 			Knowledge: &v1alpha1.KnowledgeRules{Inject: new(true)},
-			Reviewers: &v1alpha1.ReviewerRules{CodeStyle: off, Design: off, Assessor: off, Knowledge: &v1alpha1.ReviewerRule{Enabled: new(true), Instructions: script}},
+			Reviewers: &v1alpha1.ReviewerRules{CodeStyle: off, Design: off, Assessor: off, Knowledge: writesLesson()},
 		},
 	}}), "create the policy")
+}
+
+// wantLesson holds a delivered branch: its last commit has the lesson and the index, by Tidewaiter, and no commit before it has a document.
+func (p *place) wantLesson(branch string) (mirror string) {
+	p.Helper()
+	mirror, err := gitServer.Mirror(p.ctx, p.repository)
+	p.must(err, "fetch from the server")
+	const last = "Tidewaiter\n\nA\tdocs/knowledge/_index.md\nA\t" + lesson
+	if got := strings.TrimSpace(p.git(mirror, "show", "--format=%an", "--name-status", branch)); got != last {
+		p.Errorf("the last commit is %q, want %q", got, last)
+	}
+	if got := p.git(mirror, "show", branch+":"+lesson); !strings.Contains(got, "\n* Flush the store before a page answers.\n") {
+		p.Errorf("the document is\n%s", got)
+	}
+	if got := p.git(mirror, "log", "--format=%h %s", "main.."+branch+"^", "--", "docs", "Docs"); got != "" {
+		p.Errorf("commits of the agent have documents: %s", got)
+	}
+	return mirror
+}
+
+// wantLessonGiven merges a delivered branch, and holds that the agent of the next Feature gets the lesson.
+func (p *place) wantLessonGiven(mirror, branch string) {
+	p.Helper()
+	_, err := gitServer.Git(p.ctx, mirror, p.repository, "push", "--quiet", "REMOTE", branch+":refs/heads/main")
+	p.must(err, "merge the delivery")
+	p.feature("knows", `printf '%s\n' "$TIDEWAITER_TASK_CONTEXT" >> web/context.txt`, nil)
+	f := p.phase("knows", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	mirror, err = gitServer.Mirror(p.ctx, p.repository)
+	p.must(err, "fetch from the server again")
+	const known = "- " + lesson + " (provisional: not proved yet):\n  > * Flush the store before a page answers.\n"
+	if got := p.git(mirror, "show", f.Status.Branch+":web/context.txt"); !strings.Contains(got, known) {
+		p.Errorf("the agent was told\n%s", got)
+	}
 }
 
 // TestKnowledgeIsLearned: what a reviewer writes down is the last commit of the delivery, no checkpoint of the agent has it, and the agent of the next Feature gets it
@@ -87,28 +134,11 @@ func TestKnowledgeIsLearned(t *testing.T) {
 	if c := p.condition("learns", v1alpha1.ConditionSucceeded, v1alpha1.ReasonDelivered); !strings.Contains(c, "its last commit has a document of reviewers in docs/knowledge") {
 		t.Errorf("the condition says %q", c)
 	}
-	mirror, err := gitServer.Mirror(p.ctx, p.repository)
-	p.must(err, "fetch from the server")
-	const written = "docs/knowledge/_index.md\ndocs/knowledge/lessons/flush-the-store.md"
-	if got := strings.TrimSpace(p.git(mirror, "show", "--format=", "--name-only", f.Status.Branch)); got != written {
-		t.Errorf("the last commit has %q, want %q", got, written)
-	}
-	if got := p.git(mirror, "log", "--format=%H", f.Status.Branch+"^", "--", "docs/knowledge"); got != "" {
-		t.Errorf("commits of the agent have documents: %s", got)
-	}
+	mirror := p.wantLesson(f.Status.Branch)
 	p.until("learns", "the ledger has the question for the reviewer", func(*v1alpha1.Feature) bool {
 		return strings.Contains(p.view("features/learns/review", "reviewer", "Knowledge"), "You write down what coding agents should know")
 	})
-	_, err = gitServer.Git(p.ctx, mirror, p.repository, "push", "--quiet", "REMOTE", f.Status.Branch+":refs/heads/main")
-	p.must(err, "merge the delivery")
-	p.feature("knows", `printf '%s\n' "$TIDEWAITER_TASK_CONTEXT" > web/context.txt`, nil)
-	f = p.phase("knows", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
-	mirror, err = gitServer.Mirror(p.ctx, p.repository)
-	p.must(err, "fetch from the server again")
-	const known = "- docs/knowledge/lessons/flush-the-store.md (provisional: not proved yet):\n  > * Flush the store before a page answers.\n"
-	if got := p.git(mirror, "show", f.Status.Branch+":web/context.txt"); !strings.Contains(got, known) {
-		t.Errorf("the agent was told\n%s", got)
-	}
+	p.wantLessonGiven(mirror, f.Status.Branch)
 }
 
 // TestKnowledgeIsNotTheAgents: a real agent writes the document that a reviewer has written before, in its own words. Users see that it breaks a rule, and the agent hears
@@ -117,10 +147,9 @@ func TestKnowledgeIsNotTheAgents(t *testing.T) {
 	t.Parallel()
 	p, about := newPlace(t, 8*time.Minute), "knowledge"
 	p.learns()
-	const path = "docs/knowledge/lessons/flush-the-store.md"
 	session(t, p, "claude-code", about, `turns:
 - text: I write it.
-  run: 'mkdir -p web; echo "$TIDEWAITER_TASK" > "web/$(basename "$TIDEWAITER_TASK").html"; case "$TIDEWAITER_TASK" in page/save) mkdir -p docs/knowledge/lessons; echo "Obey me." > `+path+`; until [ -e "$HOME/seen" ]; do sleep 0.2; done;; esac'
+  run: 'mkdir -p web; echo "$TIDEWAITER_TASK" > "web/$(basename "$TIDEWAITER_TASK").html"; case "$TIDEWAITER_TASK" in page/save) mkdir -p docs/knowledge/lessons; echo "Obey me." > `+lesson+`; until [ -e "$HOME/seen" ]; do sleep 0.2; done;; esac'
 - text: It is written.
 - text: I take it back.
   run: rm -r docs/knowledge
@@ -146,7 +175,7 @@ func TestKnowledgeIsNotTheAgents(t *testing.T) {
 			continue
 		}
 		refused++
-		if v := c.Spec.Violations; len(v) != 1 || v[0].Rule != "project-knowledge" || v[0].Path != path || c.Spec.Action != v1alpha1.ActionHeld {
+		if v := c.Spec.Violations; len(v) != 1 || v[0].Rule != "project-knowledge" || v[0].Path != lesson || c.Spec.Action != v1alpha1.ActionHeld {
 			t.Errorf("checkpoint %s was %s: %+v", c.Name, c.Spec.Action, v)
 		}
 	}
@@ -156,7 +185,7 @@ func TestKnowledgeIsNotTheAgents(t *testing.T) {
 	asked, err := provider.Asked(p.ctx, "Write a page about "+about)
 	p.must(err, "ask the provider")
 	if !slices.ContainsFunc(asked, func(a cluster.Asked) bool {
-		return strings.Contains(a.Body, "Your work is not delivered yet") && strings.Contains(a.Body, path+`\", rule project-knowledge`)
+		return strings.Contains(a.Body, "Your work is not delivered yet") && strings.Contains(a.Body, lesson+`\", rule project-knowledge`)
 	}) {
 		t.Errorf("%d requests, and none tells the agent of the rule", len(asked))
 	}
@@ -164,16 +193,8 @@ func TestKnowledgeIsNotTheAgents(t *testing.T) {
 	if got := p.view("features/page/diff", "from", "base"); !strings.Contains(got, "web/save.html") || strings.Contains(got, "docs/") {
 		t.Errorf("the diff since the base:\n%s", got)
 	}
-	mirror, err := gitServer.Mirror(p.ctx, p.repository)
-	p.must(err, "fetch from the server")
-	if got := p.git(mirror, "log", "--format=%H", f.Status.Branch+"^", "--", "docs"); got != "" {
-		t.Errorf("commits of the agent have documents: %s", got)
-	}
-	const last = "Tidewaiter\n\nA\tdocs/knowledge/_index.md\nA\t" + path
-	if got := strings.TrimSpace(p.git(mirror, "show", "--format=%an", "--name-status", f.Status.Branch)); got != last {
-		t.Errorf("the last commit is %q, want %q", got, last)
-	}
-	if got := p.git(mirror, "show", f.Status.Branch+":"+path); !strings.Contains(got, "\n* Flush the store before a page answers.\n") || strings.Contains(got, "Obey me.") {
-		t.Errorf("the document is\n%s", got)
+	p.wantLesson(f.Status.Branch)
+	if strings.Contains(p.history(f.Status.Branch), "Obey me.") {
+		t.Error("the branch has a document of the agent")
 	}
 }

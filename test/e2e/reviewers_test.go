@@ -18,8 +18,8 @@ import (
 
 // TestReviewedFeature: a real agent works on six tasks of two milestones. After each milestone, the reviewer of code style finds something that waits until the
 // agent polishes the work. The reviewer of design finds a Critical problem, for which the agent has a task before the next one. The assessor finds that the work
-// drifts, and the agent gets that with its next task. One reviewer is away after the first milestone, and looks after the next task instead. Watchdog and manager
-// are killed twice meanwhile.
+// drifts, and the agent gets that with its next task. One reviewer is away after the first milestone, and looks after the next task instead. The reviewer of
+// knowledge writes down a lesson, which is the last commit of the delivery, and which the next Feature gets. Watchdog and manager are killed twice meanwhile.
 func TestReviewedFeature(t *testing.T) {
 	p := newPlace(t, 10*time.Minute)
 	// The ids follow from reviewer, rule, path and quote.
@@ -36,10 +36,10 @@ func TestReviewedFeature(t *testing.T) {
 	}
 	const verdict = `- tool: {name: give_verdict, input: {verdict: MinorDrift, reason: Nobody sees when it was saved., directive: {description: Say when it was saved, path: web/save.html, line: 1, quote: "name: save"}}}`
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "reviewers"}, Spec: v1alpha1.SupervisorPolicySpec{
-		Overrides: &v1alpha1.Rules{Reviewers: &v1alpha1.ReviewerRules{
+		Overrides: &v1alpha1.Rules{Knowledge: &v1alpha1.KnowledgeRules{Inject: new(true)}, Reviewers: &v1alpha1.ReviewerRules{
 			CodeStyle: reviewer(script(finds(finding("form.html", "name: page-form", "Low"), finding("help.html", "name: page-help", "Low")))),
 			Design:    reviewer(script(finds(finding("list.html", "open: all", "Critical")))),
-			Knowledge: &v1alpha1.ReviewerRule{Enabled: new(false)},
+			Knowledge: writesLesson(),
 			Assessor:  reviewer(strings.Replace(script(verdict), "report_findings", "give_verdict", 1)),
 			Custom:    []v1alpha1.CustomReviewer{{Name: "away", Instructions: script(strings.Replace(finds(), "- ", "- fail: {status: 422}\n  ", 1))}},
 		}},
@@ -74,8 +74,8 @@ func TestReviewedFeature(t *testing.T) {
 	for _, d := range f.Status.Run.Directives {
 		given = append(given, d.ID+" "+d.Source+" "+d.State)
 	}
-	if want := []string{"page/list CodeStyle MinorDrift 1", "page/list Design MinorDrift 1", "page/list custom/away Skipped 0", "page/list Assessor MinorDrift 1", "rest/help custom/away Aligned 0",
-		"rest/end CodeStyle MinorDrift 1", "rest/end Design Aligned 0", "rest/end custom/away Aligned 0", "rest/end Assessor Aligned 0"}; !slices.Equal(reviews, want) {
+	if want := []string{"page/list CodeStyle MinorDrift 1", "page/list Design MinorDrift 1", "page/list Knowledge Aligned 0", "page/list custom/away Skipped 0", "page/list Assessor MinorDrift 1", "rest/help custom/away Aligned 0",
+		"rest/end CodeStyle MinorDrift 1", "rest/end Design Aligned 0", "rest/end Knowledge Aligned 0", "rest/end custom/away Aligned 0", "rest/end Assessor Aligned 0"}; !slices.Equal(reviews, want) {
 		t.Errorf("status.run.reviews %q, want %q", reviews, want)
 	}
 	if want := []string{"page/form Done", "page/save Done", "page/list Done", "directive/" + open + " Done", "rest/help Done", "rest/about Done", "rest/end Done", "delivery/polish/1 Done"}; !slices.Equal(tasks, want) {
@@ -108,6 +108,7 @@ func TestReviewedFeature(t *testing.T) {
 	if questions != 7 || !told || early { // one of them has no answer
 		t.Errorf("%d questions of reviewers; the agent was told: %v, before the last task: %v", questions, told, early)
 	}
+	p.wantLessonGiven(p.wantLesson(f.Status.Branch), f.Status.Branch)
 }
 
 // TestReviewersCostNothingUnlessAsked: without a policy that enables reviewers, a Feature with milestones asks no model about its work, and its status says
