@@ -188,7 +188,7 @@ func (x *acts) ask(ctx context.Context, scene review.Scene, v *journal.Reviewed,
 	calls, err := x.services.consult.Ask(within, question, patience, check)
 	asked.Calls = calls
 	_, invalid := errors.AsType[*consult.InvalidError](err)
-	x.away = err != nil && !invalid && !errors.Is(err, context.Canceled) // which orders do
+	x.away = err != nil && !invalid && !errors.Is(err, context.Canceled) // as when orders call the review off
 	return err
 }
 

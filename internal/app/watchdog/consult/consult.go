@@ -64,15 +64,15 @@ func New(o Options) *Desk { return &Desk{o, modelclient.Sleep} }
 type Patience int
 
 const (
-	// Long: as long as the model may answer, also after a user has acted.
+	// Long: it also waits for what only a user can mend, such as a budget that is used up.
 	Long Patience = iota
-	// Short: it ends if a budget is used up, or if no model can answer under the policy.
+	// Short: it waits only for what may pass by itself. It ends if a budget is used up, or if no model can answer under the policy.
 	Short
 	// None: it ends with the first try that fails.
 	None
 )
 
-// waits says whether to ask again after what may pass by itself.
+// waits says whether to ask again after a try that failed.
 func (p Patience) waits(t *modelclient.Trouble) bool {
 	class := failures.Of(failures.Answer{Status: t.Status, Reason: t.Reason}).Class
 	return p == Long || p == Short && class != protocol.FailurePolicy && t.Reason != protocol.ReasonBudgetExceeded
