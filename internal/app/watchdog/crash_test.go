@@ -38,6 +38,20 @@ func pullAt(step string, n int) func(string) error {
 	}
 }
 
+// crashesAt starts a pod whose watchdog ends when a step is reached for the nth time, and begins again. If the step is empty, it does not end.
+func (w *world) crashesAt(step string, n int) *pod {
+	w.t.Helper()
+	if step == "" {
+		return w.start(1, nil)
+	}
+	p := w.start(1, pullAt(step, n))
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		w.t.Fatalf("the watchdog ended with %v", err)
+	}
+	p.watch(nil)
+	return p
+}
+
 // crashScript promotes, breaks a rule and is set right by Shadow, and ends well.
 const crashScript = `[ -e web/one.html ] || echo one > web/one.html
 	echo evil > web/legacy/evil.html

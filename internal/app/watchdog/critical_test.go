@@ -4,7 +4,6 @@
 package watchdog_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -64,17 +63,7 @@ func TestRDirACriticalDirectiveIsATask(t *testing.T) {
 		t.Run("crash after "+step, func(t *testing.T) {
 			t.Parallel()
 			w := newCritical(t, "true")
-			var probe func(string) error
-			if step != "" {
-				probe = pullAt(step, times)
-			}
-			run := w.start(1, probe)
-			if step != "" {
-				if err := run.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				run.resume(false)
-			}
+			run := w.crashesAt(step, times)
 			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			task := "directive/design/" + criticalID()
 			if diff := cmp.Diff([]string{"page/form", task, "page/save", "list/show"}, w.did()); diff != "" {
@@ -110,17 +99,7 @@ func TestACriticalDirectiveThatCannotBeDone(t *testing.T) {
 			t.Parallel()
 			w := newCritical(t, "[ ! -e web/"+criticalID()+".html ]")
 			w.intake.Order(func(o *protocol.Orders) { o.Policy.Supervision.MaxCorrections = 0 })
-			var probe func(string) error
-			if step != "" {
-				probe = pullAt(step, 1)
-			}
-			run := w.start(1, probe)
-			if step != "" {
-				if err := run.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				run.resume(false)
-			}
+			run := w.crashesAt(step, 1)
 			f := run.finish()
 			wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			if strings.Contains(f.Message, "directive/") {

@@ -4,7 +4,6 @@
 package watchdog_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -168,17 +167,7 @@ func TestADirectiveInTheInstructionsIsTold(t *testing.T) {
 				o.Agent.Command[2] += `; cat > "web/$(basename "$TIDEWAITER_TASK").txt"`
 			})
 			w.runtimes = []runtimes.Runtime{{Name: "reader", Available: true, Interactive: true, Adapter: reader{}}}
-			var probe func(string) error
-			if step != "" {
-				probe = pullAt(step, 4)
-			}
-			run := w.start(1, probe)
-			if step != "" {
-				if err := run.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("the watchdog ended with %v", err)
-				}
-				run.resume(false)
-			}
+			run := w.crashesAt(step, 4)
 			wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			if got := w.delivered("web/1.txt"); strings.Count(got, "Name it like the others") != 1 {
 				t.Errorf("the agent was told in the polish task: %s", got)

@@ -204,17 +204,7 @@ func TestAnAgentWithoutModelsIsToldByALine(t *testing.T) {
 			w := newWorld(t, `exec 3<&0; cat <&3 > "$HOME/lines" & n=0
 				until grep -q '"type":"steering"' "$HOME/lines"; do echo $((n % 2)) > web/a.html; n=$((n + 1)); sleep 0.2; done
 				echo done > web/a.html; kill $!`, keen)
-			var probe func(string) error
-			if step != "" {
-				probe = pullAt(step, 3)
-			}
-			p := w.start(1, probe)
-			if step != "" {
-				if err := p.wait(); !errors.Is(err, errPulled) {
-					t.Fatalf("watchdog: %v", err)
-				}
-				p.watch(nil)
-			}
+			p := w.crashesAt(step, 3)
 			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			w.wantToldBy(protocol.ChannelInput)
 			if lines := w.lines("steering"); len(lines) != 1 || !strings.Contains(lines[0], `"step":1,"anomaly":"AgentLooping"`) || !strings.Contains(lines[0], "[SUPERVISOR] the workspace went back to an earlier state") {

@@ -184,7 +184,7 @@ const (
 )
 
 // answers always so.
-func answers(s said) play {
+func (s said) answers() play {
 	return func(_ *office, dialect string, _ int, w http.ResponseWriter) { streams(w, s.events(dialect)) }
 }
 
@@ -207,13 +207,13 @@ func TestAnswersThatCount(t *testing.T) {
 		play  play
 		asked int
 	}{
-		"plain":                     {answers(said{calls: []string{fine}}), 1},
-		"with words before it":      {answers(said{text: "I look.", calls: []string{fine}}), 1},
-		"half characters":           {answers(said{calls: []string{`report_findings {"summary":"Fine.\ud800\u0000\u202e","findings":[]}`}}), 1},
-		"a whole number as 1.0":     {answers(said{calls: []string{strings.Replace(finding, `"line":1`, `"line":1.0`, 1)}}), 1},
-		"null for what is left out": {answers(said{calls: []string{strings.Replace(finding, `"line":1`, `"rationale":null,"line":1`, 1)}}), 1},
-		"a negative usage":          {answers(said{calls: []string{fine}, usage: `{"input_tokens":-5,"output_tokens":-7,"prompt_tokens":-5,"completion_tokens":-7,"total_tokens":-12}`}), 1},
-		"no usage":                  {answers(said{calls: []string{fine}, usage: "null"}), 1},
+		"plain":                     {said{calls: []string{fine}}.answers(), 1},
+		"with words before it":      {said{text: "I look.", calls: []string{fine}}.answers(), 1},
+		"half characters":           {said{calls: []string{`report_findings {"summary":"Fine.\ud800\u0000\u202e","findings":[]}`}}.answers(), 1},
+		"a whole number as 1.0":     {said{calls: []string{strings.Replace(finding, `"line":1`, `"line":1.0`, 1)}}.answers(), 1},
+		"null for what is left out": {said{calls: []string{strings.Replace(finding, `"line":1`, `"rationale":null,"line":1`, 1)}}.answers(), 1},
+		"a negative usage":          {said{calls: []string{fine}, usage: `{"input_tokens":-5,"output_tokens":-7,"prompt_tokens":-5,"completion_tokens":-7,"total_tokens":-12}`}.answers(), 1},
+		"no usage":                  {said{calls: []string{fine}, usage: "null"}.answers(), 1},
 		"the connection breaks behind it": {func(_ *office, dialect string, _ int, w http.ResponseWriter) {
 			streams(w, said{calls: []string{fine}}.events(dialect))
 			panic(http.ErrAbortHandler)
@@ -284,7 +284,7 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 				if d == "openai-responses" && tc.said.stop == "stop" {
 					tc.said.stop = ""
 				}
-				o := newOffice(t, d, answers(tc.said))
+				o := newOffice(t, d, tc.said.answers())
 				_, calls, err := o.looks()
 				if _, is := errors.AsType[*consult.InvalidError](err); !is || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%v, want %q", err, tc.want)
@@ -296,7 +296,7 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		}
 	}
 	for d, stop := range map[string]string{"anthropic": "max_tokens", "openai-chat": "length", "openai-responses": "max_output_tokens"} {
-		o := newOffice(t, d, answers(said{calls: []string{`report_findings {"summary":"It`}, stop: stop}))
+		o := newOffice(t, d, said{calls: []string{`report_findings {"summary":"It`}, stop: stop}.answers())
 		if _, _, err := o.looks(); err == nil || !strings.Contains(err.Error(), "cut off at the limit of its length") {
 			t.Errorf("%s: %v", d, err)
 		}
@@ -325,9 +325,9 @@ func TestNoAnswer(t *testing.T) {
 		"no tools":              {fails(400, text, `{"error":{"type":"invalid_request_error","message":"tool_choice is not supported."}}`), nil, "(try 1): 400 Bad Request: tool_choice is not supported.", false},
 		"no such model":         {fails(404, text, `{"error":"model large"}`), nil, "(try 1): 404 Not Found: model large", false},
 		"a key is refused":      {fails(401, text, `{"error":{"message":"invalid x-api-key"}}`), nil, `(try 1): 503 Service Unavailable: tidewaiter: the backend "main" does not accept`, false},
-		"no such backend":       {answers(said{}), []policy.ModelRef{{Role: policy.RoleSupervisor, Backend: "gone", Model: "large"}}, `(try 1): 503 Service Unavailable: tidewaiter: `, false},
+		"no such backend":       {said{}.answers(), []policy.ModelRef{{Role: policy.RoleSupervisor, Backend: "gone", Model: "large"}}, `(try 1): 503 Service Unavailable: tidewaiter: `, false},
 		"no connection":         {func(*office, string, int, http.ResponseWriter) { panic(http.ErrAbortHandler) }, nil, "502 Bad Gateway: tidewaiter: the gateway cannot reach the backend", true},
-		"cut off":               {answers(said{calls: []string{fine}, open: true}), nil, "broke off", true},
+		"cut off":               {said{calls: []string{fine}, open: true}.answers(), nil, "broke off", true},
 	} {
 		for _, d := range dialects {
 			t.Run(name+"/"+d, func(t *testing.T) {
